@@ -293,19 +293,6 @@ def test_each_of_many_clusters_has_a_landmark():
     assert one.bandwidth == two.bandwidth
 
 
-@pytest.mark.exhaustive
-def test_many_unequal_clusters_are_found_over_landmarks():
-    """Beyond so many rows that all may be landmarks, and with no other graph tried."""
-    random = np.random.default_rng(0)
-    sizes = np.maximum(12_000 / np.arange(1.0, 301) / 6.3, 12).astype(int)
-    y = np.repeat(np.arange(300), sizes)
-    X = 1.2 * random.standard_normal((300, 100))[y] + 0.5 * random.standard_normal((len(y), 100))
-    model = DiffusionPowerKMeans(300, random_state=0).fit(X)
-    assert not model.feature_map_.choices_
-    assert len(model.feature_map_.landmarks_) < len(X)
-    assert adjusted_rand_score(y, model.labels_) >= 0.99
-
-
 @pytest.mark.parametrize("kind", ["rows", "features", "graph"])
 def test_memberships_show_rows_between_clusters(kind):
     """Landmarks that no row has in reach are no part of the graph, and see both clusters."""
@@ -361,7 +348,7 @@ def test_components_are_all_that_as_many_clusters_need():
     X, y = make_moons(500, noise=0.02, random_state=0)
     model = DiffusionPowerKMeans(2, whitening=None, random_state=0).fit(X)
     assert_array_equal(model.feature_map_.eigenvalues_, [1.0])
-    assert adjusted_rand_score(y, model.labels_) == 1
+    assert adjusted_rand_score(y, model.labels_) == 1 and model.inertia_ < 1e-3
     for more in {"time": 100.0}, {"n_components": 2}, {"n_clusters": 3}:
         other = clone(model).set_params(**more).fit(X)
         assert len(other.feature_map_.eigenvalues_) > 1
@@ -454,6 +441,15 @@ def far_pairs():
     return places[y] + np.random.default_rng(0).normal(0, 0.1, (400, 2)), y
 
 
+def unequal_groups():
+    """Draw more rows than landmarks, in clusters of very unequal sizes."""
+    random = np.random.default_rng(0)
+    sizes = np.maximum(12_000 / np.arange(1.0, 301) / 6.3, 12).astype(int)
+    y = np.repeat(np.arange(300), sizes)
+    noise = 0.5 * random.standard_normal((len(y), 100))
+    return 1.2 * random.standard_normal((300, 100))[y] + noise, y
+
+
 COLUMNS = {"whitening": None}
 FOUND = {  # rows and clusters, parameters, and the least index
     "a small cluster": (a_small_group, {}, 1),
@@ -466,14 +462,15 @@ FOUND = {  # rows and clusters, parameters, and the least index
     "flowers": (partial(load_iris, return_X_y=True), {}, 0.72),
     "far pairs": (far_pairs, {}, 1),
     "noisy moons": (partial(make_moons, 600, noise=0.08, random_state=0), {}, 0.99),
-    "touching": (partial(groups, [5000, 5000], [[0, 0], [6, 0]]), COLUMNS, 0.98),
     "background": (noisy_circles, {}, 0.99),
+    "touching": (partial(groups, [5000, 5000], [[0, 0], [6, 0]]), COLUMNS, 0.98),
     "hundreds": (hundreds_of_moons, {}, 0.98),
+    "unequal": (unequal_groups, {}, 0.99),
 }
 
 
 @pytest.mark.parametrize("kind", [
-    *[*FOUND][:9], *(pytest.param(kind, marks=pytest.mark.exhaustive) for kind in [*FOUND][9:])
+    *[*FOUND][:10], *(pytest.param(kind, marks=pytest.mark.exhaustive) for kind in [*FOUND][10:])
 ])  # fmt: skip
 def test_clusters_that_are_hard_to_find_are_found(kind):
     draw, options, least = FOUND[kind]
@@ -539,14 +536,6 @@ def test_clusters_without_landmarks_are_cut_with_the_near_ones(seed):
     assert adjusted_rand_score(model.cut(2), y // 2) == 1
 
 
-def test_clumps_of_noise_are_no_clusters():
-    X, y = make_circles(2500, factor=0.3, noise=0.05, random_state=0)
-    for seed in range(3):
-        noise = np.random.default_rng(seed).uniform(-1.3, 1.3, (250, 2))
-        model = DiffusionPowerKMeans(2, random_state=0).fit(np.vstack([X, noise]))
-        assert np.bincount(model.labels_).min() > 1000
-
-
 def test_a_part_of_a_thin_cluster_is_no_cluster():
     """Rows of the fringe that are a component have no valley around them."""
     random = np.random.default_rng(2)
@@ -567,16 +556,6 @@ def test_rows_that_the_walk_hardly_leaves_are_no_nodes():
     assert 1 < stays.sum() < 40 and ((Z[stays] > 0).sum(axis=1) > 1).any()
     assert_array_equal(model.landmarks_, np.unique(X[~stays], axis=0))
     assert len(model.component_shares_) == 1
-
-
-def test_components_are_named_where_they_are_more_than_clusters():
-    X, y = make_blobs(300, centers=[[0, 0], [50, 0], [0, 50]], random_state=0)
-    with pytest.warns(ConvergenceWarning, match="3 connected components, which cover 0.333"):
-        DiffusionPowerKMeans(2, whitening=None, random_state=0).fit(X)
-    with pytest.warns(ConvergenceWarning, match="3 connected components"):
-        model = DiffusionMap().fit(X)
-    assert model.n_components_ == 2
-    assert DiffusionPowerKMeans(3, whitening=None, random_state=0).fit(X).inertia_ < 1e-3
 
 
 def test_far_rows_are_finite(rows, dtype):
@@ -612,21 +591,15 @@ def test_duplicates_are_one_node_and_have_one_label_with_or_without_weight():
     assert_array_equal(labels[:100], labels[100:])
 
 
-def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype, memory):
+def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype):
     """The same results to the last bit, with features of the memory limit or without."""
-    X = rows.astype(dtype)
-    model = DiffusionPowerKMeans(3, n_landmarks=30, random_state=0)
-    kept = clone(model).fit(X)
-    needed = 80 * kept.cluster_centers_.shape[1] * X.itemsize
-    limited = clone(model).set_params(cache=needed - 1).fit(X)
+    X, model = rows.astype(dtype), DiffusionPowerKMeans(3, n_landmarks=30, random_state=0)
+    needed = 80 * clone(model).fit(X).cluster_centers_.shape[1] * X.itemsize
+    kept, limited = (clone(model).set_params(cache=needed - i).fit(X) for i in (0, 1))
     assert kept.cache_ is True and limited.cache_ is False
-    assert clone(model).set_params(cache=needed).fit(X).cache_ is True
     assert_array_equal(kept.cluster_centers_, limited.cluster_centers_)
     assert_array_equal(kept.labels_, limited.labels_)
     assert_array_equal(limited.predict(X), limited.labels_)
-    memory(needed)  # a fit takes a part of this
-    with pytest.raises(MemoryError, match=f"takes {needed} bytes"):
-        clone(model).set_params(cache=True).fit(X)
 
 
 def test_a_time_that_leaves_nothing_is_named(rows, dtype):
