@@ -300,16 +300,6 @@ def test_parameters_of_annealing_are_followed_with_many_clusters_too(given, kept
 
 
 @pytest.mark.exhaustive
-def test_the_last_exponent_does_not_depend_on_rows_without_weight():
-    X = mixture(8000, MANY)
-    weight = np.ones(len(X))
-    weight[::2] = 0
-    model = PowerKMeans(MANY, random_state=0).fit(X, sample_weight=weight)
-    alone = PowerKMeans(MANY, random_state=0).fit(X[1::2])
-    assert 0.5 < model.s_ / alone.s_ < 2 and model.s_ < -5
-
-
-@pytest.mark.exhaustive
 @pytest.mark.promise(
     "Input",
     "A fit of finite rows with default parameters never raises, whatever the numbers of rows, "

@@ -225,15 +225,9 @@ def test_rare_combinations_of_words_are_no_noise_beside_noise(d, words, tmp_path
     found = model.labels_ == -1
     assert found[:200].mean() > 0.6 and found[200:].mean() < 0.01
     check_copies(model, rows, tmp_path)
-
-
-@pytest.mark.parametrize("noise", [0.1, "auto"])
-def test_rows_with_words_may_be_dense_or_sparse_in_predict(noise):
-    rows = rows_with_words(300, 3, 1, 0)
-    for fitted in (rows, csr_array(rows)):
-        model = PowerKMeans(4, noise=noise, random_state=0).fit(fitted)
-        assert_array_equal(model.predict(rows), model.predict(csr_array(rows)))
-        assert_array_equal(model.predict(rows), model.labels_)
+    model.fit(csr_array(rows))
+    for X in (rows, csr_array(rows)):
+        assert_array_equal(model.predict(X), model.labels_)
 
 
 def test_words_as_far_apart_as_the_numbers_vary_are_words_whatever_rounding_does():
@@ -255,11 +249,10 @@ def test_a_far_row_is_noise_though_its_column_has_two_values():
     assert PowerKMeans(4, noise="auto", random_state=0).fit(rows).labels_[7] == -1
 
 
-def distances_to_others(rows, references=None):
+def distances_to_others(rows):
     """Compute the distance to the fifth nearest other row from all distances."""
-    references = rows if references is None else references
-    squares = np.sort(((rows[:, None] - references) ** 2).sum(axis=2), axis=1)
-    return np.sqrt(np.where(squares[:, 0] == 0, squares[:, 5], squares[:, 4]))
+    squares = np.sort(((rows[:, None] - rows) ** 2).sum(axis=2), axis=1)
+    return np.sqrt(squares[:, 5])
 
 
 def near_copies():
@@ -310,14 +303,6 @@ def test_rows_beyond_a_sample_are_compared_with_the_near_part_of_it(
         assert_array_equal(np.concatenate(labels), model.labels_)
         assert_array_equal(source.cluster_centers_, model.cluster_centers_)
         assert not hasattr(source, "outlier_scores_")
-
-
-def test_distances_to_the_near_part_of_a_sample_are_nearly_those_to_all(small_sample):
-    rows, _ = noisy_rows(6000)
-    model = PowerKMeans(4, noise="auto", random_state=0).fit(rows)
-    found, some = model._centroids.outliers, rows[:1000]
-    ratios = np.sqrt(found.squares([some])) / distances_to_others(some, found.nearest.landmarks)
-    assert ratios.min() >= 1 - 1e-12 and ratios.mean() < 1.1 and np.quantile(ratios, 0.99) < 1.5
 
 
 @pytest.mark.parametrize("cls, parameters", CLASSES)

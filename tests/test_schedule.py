@@ -187,19 +187,6 @@ def test_a_merged_start_alone_is_k_means_with_a_large_tolerance(tol):
     assert {r["s"] for r in passes(model)} == {-math.inf} and swapped == first + 1
 
 
-@pytest.mark.parametrize("X, k", [(ROUND, 8), (BLOBS, 7), (TIGHT, 12)])
-def test_starts_are_dropped_where_they_are_nearly_hard_and_clearly_above_the_best(X, k):
-    """By 2 %, where the power mean is 99 % of the minimum."""
-    model = fit(X, k, 8, init="random", start=-3.0)
-    for number, start in enumerate(starts(model)):
-        if start["outcome"] == "dropped":
-            best = min(each["objective"] for each in starts(model)[:number])
-            last = passes(model, number)[-1]
-            assert last["objective"] * k ** (1 / last["s"]) > 0.99 * 1.02 * best
-    dropped = [each["outcome"] for each in starts(model)].count("dropped")
-    assert 0 < dropped < 7 or X is ROUND
-
-
 def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent():
     """Plain k-means has none: it takes that of the last start."""
     kinds = set()

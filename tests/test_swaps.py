@@ -6,6 +6,7 @@ import pickle
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from contracts.core import Identity
@@ -172,14 +173,6 @@ def test_far_rows_in_single_precision_and_copies_cost_nothing_else():
     places = np.random.default_rng(0).standard_normal((300, 20))
     copies = np.repeat(places, 100, axis=0).astype(np.float32)
     assert PowerKMeans(300, random_state=0).fit(copies).inertia_ <= 1e-6 * len(copies)
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
-def test_far_rows_have_their_weights_in_the_unit_of_the_others(scale):
-    X = far_rows()[3:]
-    X = np.vstack([X, X[:20] + 80 * np.random.default_rng(0).standard_normal((20, 5))])
-    model, weight = PowerKMeans(15, random_state=1), np.full(len(X), scale)
-    assert_array_equal(model.fit(X).labels_, model.fit(X, sample_weight=weight).labels_)
 
 
 def test_rows_on_their_centroids_end_the_swaps():
@@ -382,21 +375,6 @@ def test_centroids_of_empty_clusters_move_to_the_rows_of_the_largest_weighted_co
         state = state._replace(assigned=SimpleNamespace(own=X[:, 0] ** 2))
     assert level._relocate(state, theta, np.array([False, True, True])) == 2
     assert_allclose(theta[:, 0] + level.rows.shift, [0, 3, 5])
-
-
-def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monkeypatch):
-    (level, state), tried = run_of([data()[0]], 40), []
-    costs = iter([8.0, 9.0, 9.0, 9.0, 7.0, 7.0, 7.0 * (1 - 1e-6), 1.0])
-
-    def swap(self, state, count, cost):
-        tried.append((count, cost))
-        return state, next(costs)
-
-    monkeypatch.setattr(module.Batches, "cost", lambda self, state: (state, 10.0))
-    monkeypatch.setattr(module.Batches, "swap", swap)
-    module._improve_in_batches(level, state, 15)
-    costs = [10.0, 8.0, 8.0, 8.0, 8.0, 7.0, 7.0]
-    assert tried == [*zip([13, 13, 6, 3, 2, 2, 2], costs)]
 
 
 def test_a_level_is_compared_with_the_level_before_it(monkeypatch, tuning):

@@ -200,17 +200,6 @@ def test_clusters_that_touch_are_those_of_the_columns(n, d, apart):
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.labels_)
 
 
-def test_sparse_clusters_that_touch_are_those_of_dense_rows():
-    X, y = touching(300, 3, 4)
-    X = np.where(np.abs(X) < 0.3, 0, X)
-    model = DiffusionPowerKMeans(3, random_state=0)
-    labels, dense = model.fit(X).labels_, model.feature_map_.choices_
-    assert_array_equal(model.fit(sparse.csr_array(X)).labels_, labels)
-    assert model.feature_map_.time_ == 0
-    assert model.feature_map_.choices_[-1]["agreement"] == dense[-1]["agreement"]
-    assert_array_equal(model.feature_map_.transform(sparse.csr_array(X)).toarray(), X)
-
-
 def test_a_small_cluster_that_a_sample_misses_keeps_the_graph():
     """Of 6000 rows 15 are a cluster of their own: k-means on the columns divides another."""
     X, y = touching(6000, 2, 6)
