@@ -12,11 +12,8 @@ import numpy as np
 
 from rffpk import DiffusionPowerKMeans, PowerKMeans
 
-LEAST, MOST = (
-    26,
-    30,
-)  # multiply-adds of a pass over all centroids, as powers of two; half of the ...
-NARROW = 27.3, 28.7  # ... fits are in this range
+LEAST, MOST = 26, 30  # multiply-adds of a pass over all centroids, as powers of two
+NARROW = 27.3, 28.7  # half of the fits are in this range
 ROWS = 5, 150_000  # at least so many for each cluster, and at most so many
 
 

@@ -1,5 +1,7 @@
 """The parameter `annealing`: its words, and the schedule that an instance describes."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,20 +16,18 @@ from rffpk import Annealing, KernelPowerKMeans, PowerKMeans
 X = load_iris().data
 FEATURES = {"n_frequencies": 8}
 # What "paper" stands for in each class, and what else makes its fits small.
+PAPER = (-5.0, 1.04, 3, "objective"), {"init": "k-means", "sample": None}
+EXACT = (-1.0, 1.04, 5, "settled"), {"init": "random"}, {}
+# What "paper" stands for in each class, and what else makes its fits small.
 PAPERS = {
-    "PowerKMeans": ((-5.0, 1.04, 3, "objective"), {"init": "k-means", "sample": None}, {}),
-    "RFFKernelPowerKMeans": (
-        (-5.0, 1.04, 3, "objective"), {"init": "k-means", "sample": None}, FEATURES
-    ),
-    "DiffusionPowerKMeans": (
-        (-5.0, 1.04, 3, "objective"), {"init": "k-means", "sample": None}, {"whitening": None}
-    ),
+    "PowerKMeans": (*PAPER, {}),
+    "RFFKernelPowerKMeans": (*PAPER, FEATURES),
+    "DiffusionPowerKMeans": (*PAPER, {"whitening": None}),
     "RFFMultiKernelPowerKMeans": (
-        (-5.0, 1.04, 2, "objective"), {"init": "k-means", "sample": None},
-        FEATURES | {"kernels": None},
+        (-5.0, 1.04, 2, "objective"), PAPER[1], FEATURES | {"kernels": None}
     ),
-    "KernelPowerKMeans": ((-1.0, 1.04, 5, "settled"), {"init": "random"}, {}),
-    "MultiKernelPowerKMeans": ((-1.0, 1.04, 5, "settled"), {"init": "random"}, {}),
+    "KernelPowerKMeans": EXACT,
+    "MultiKernelPowerKMeans": EXACT,
 }  # fmt: skip
 
 
@@ -46,14 +46,18 @@ def assert_same(first, second):
 
 
 @pytest.mark.parametrize("name", PAPERS)
-def test_paper_is_the_schedule_of_the_paper_of_the_class(name):
+def test_words_are_schedules(name):
     (start, factor, number, until), others, small = PAPERS[name]
     given = Annealing(start=start, factor=factor, passes=number, until=until)
-    cls, rows = getattr(rffpk, name), X[::2]
-    model = cls(3, annealing="paper", random_state=0, **small).fit(rows)
-    spelled = cls(3, annealing=given, random_state=0, **others, **small).fit(rows)
-    assert_same(model, spelled)
-    assert model.get_params()["annealing"] == "paper"
+    rows, new = X[::2], partial(getattr(rffpk, name), 3, random_state=0, **small)
+    paper = new(annealing="paper").fit(rows)
+    assert_same(paper, new(annealing=given, **others).fit(rows))
+    assert paper.get_params()["annealing"] == "paper"
+    assert_same(new(annealing="auto").fit(rows), new(annealing=Annealing()).fit(rows))
+    model = new(annealing=None).fit(rows)  # k-means
+    assert stages(model) == {"hard"} and {r["s"] for r in passes(model)} == {-np.inf}
+    assert [r["kind"] for r in model.history_ if r["stage"] == "start"] == ["given"]
+    assert np.isfinite(model.s_) and np.isfinite(model.objective_)
 
 
 def test_paper_leaves_what_else_is_given():
@@ -61,22 +65,6 @@ def test_paper_leaves_what_else_is_given():
     model = PowerKMeans(3, annealing="paper", init=init, sample=90, random_state=0).fit(X)
     assert model.sample_size_ == 90
     assert "k-means" not in stages(model) and passes(model)[0]["s"] == -5.0
-
-
-@pytest.mark.parametrize("name", PAPERS)
-def test_auto_is_an_annealing_with_its_defaults(name):
-    cls, small = getattr(rffpk, name), PAPERS[name][-1]
-    rows = X[::3]
-    fits = [cls(3, annealing=a, random_state=0, **small).fit(rows) for a in ("auto", Annealing())]
-    assert_same(*fits)
-
-
-@pytest.mark.parametrize("name", PAPERS)
-def test_none_is_k_means(name):
-    model = getattr(rffpk, name)(3, annealing=None, random_state=0, **PAPERS[name][-1]).fit(X[::2])
-    assert stages(model) == {"hard"} and {r["s"] for r in passes(model)} == {-np.inf}
-    assert [r["kind"] for r in model.history_ if r["stage"] == "start"] == ["given"]
-    assert np.isfinite(model.s_) and np.isfinite(model.objective_)
 
 
 def test_none_moves_given_centroids_as_k_means_does():
@@ -95,14 +83,6 @@ def test_members_are_parameters_of_the_model():
     assert model.annealing.start == "critical"
     grid = GridSearchCV(model, {"annealing__start": [-1.0, -2.0]}, cv=2).fit(X)
     assert passes(grid.best_estimator_)[0]["s"] == grid.best_params_["annealing__start"]
-
-
-def test_a_model_file_holds_a_schedule(tmp_path):
-    model = PowerKMeans(3, annealing=Annealing(end=-4.0), random_state=0).fit(X)
-    model.save(tmp_path / "model")
-    found = rffpk.load(tmp_path / "model")
-    assert found.annealing.get_params() == model.annealing.get_params()
-    assert_array_equal(found.predict_proba(X), model.predict_proba(X))
 
 
 @pytest.mark.parametrize("swaps, kinds", [(0, 8), (4, 5)])

@@ -1,7 +1,4 @@
-"""Fits that cannot end in as many clusters as asked for say so in a warning.
-
-The warning has the cause and the remedy, in equal words in every class.
-"""
+"""Warnings of fits that cannot end in as many clusters as asked for."""
 
 import re
 import warnings
@@ -24,30 +21,21 @@ SQUARE = RANDOM.standard_normal((60, 60))
 INDEFINITE = SQUARE + SQUARE.T
 INDEFINITE += np.diag(1 - np.diag(INDEFINITE))
 ISLANDS = np.vstack([RANDOM.normal(c, 0.05, (20, 2)) for c in ((0, 0), (9, 0), (0, 9), (9, 9))])
-
-FEW_FREQUENCIES = {"n_frequencies": 128}
 FEATURES = [
-    rffpk.PowerKMeans(5), rffpk.FuzzyCMeans(5), rffpk.RFFKernelPowerKMeans(5, **FEW_FREQUENCIES),
-    ip_rff_mkpkm(5, **FEW_FREQUENCIES),
+    rffpk.PowerKMeans(5), rffpk.FuzzyCMeans(5), rffpk.RFFKernelPowerKMeans(5, n_frequencies=128),
+    ip_rff_mkpkm(5, n_frequencies=128),
 ]  # fmt: skip
 DIFFUSION = [
-    rffpk.DiffusionPowerKMeans(5),
-    rffpk.DiffusionPowerKMeans(5, n_landmarks=50, n_neighbors=8),
+    rffpk.DiffusionPowerKMeans(5, **more) for more in ({}, {"n_landmarks": 50, "n_neighbors": 8})
 ]
 EXACT = [
     rffpk.KernelKMeans(5), rffpk.KernelPowerKMeans(5), rffpk.MultiKernelPowerKMeans(5),
     rffpk.RMKKM(5),
 ]  # fmt: skip
 EIGEN = [
-    rffpk.AverageMKKM(5),
-    rffpk.MKKM(5),
-    rffpk.MKKMMR(5),
-    rffpk.LKAM(5, n_neighbors=1.0),
-    rffpk.ONKC(5),
-    rffpk.MVCLFA(5),
-    rffpk.LMKKM(5),
-    rffpk.SimpleMKKM(5),
-]
+    rffpk.AverageMKKM(5), rffpk.MKKM(5), rffpk.MKKMMR(5), rffpk.LKAM(5, n_neighbors=1.0),
+    rffpk.ONKC(5), rffpk.MVCLFA(5), rffpk.LMKKM(5), rffpk.SimpleMKKM(5),
+]  # fmt: skip
 FUSED = [*EIGEN, rffpk.SMKC(5), rffpk.FAMKKM(5)]
 LANDMARKS = [clone(model).set_params(n_landmarks=40) for model in EIGEN]
 ALL = [
@@ -58,17 +46,15 @@ ALL = [
 
 def soft(model):
     """Return the model with memberships at its end that are as soft as they can be."""
-    fuzzy = isinstance(model, rffpk.FuzzyCMeans)
-    return clone(model).set_params(
-        **{"m": 6.0} if fuzzy else {"annealing": rffpk.Annealing(end=-0.2)}
-    )
+    given = {"annealing": rffpk.Annealing(end=-0.2)}
+    return clone(model).set_params(**{"m": 6.0} if isinstance(model, rffpk.FuzzyCMeans) else given)
 
 
-def with_kernel(model, kernel, **parameters):
-    given = kernel if kernel == "precomputed" else [(kernel, parameters)]
+def with_kernel(model, kernel):
     if "kernels" in model.get_params():
-        return model.set_params(kernels=given)
-    return model.set_params(kernel=kernel, **parameters)
+        kernels = kernel if kernel == "precomputed" else [(kernel, {})]
+        return clone(model).set_params(kernels=kernels)
+    return clone(model).set_params(kernel=kernel)
 
 
 # The situation, the models that can come into it, their rows, and what the warning says.
@@ -91,11 +77,11 @@ CASES = {
         "2 of n_clusters=5 .*: centroids merged; take fewer clusters or a lower annealing.end",
     ),
     "rank one": (
-        [with_kernel(clone(m), "linear") for m in [*FUSED, *LANDMARKS]], LINE,
+        [with_kernel(model, "linear") for model in [*FUSED, *LANDMARKS]], LINE,
         "the kernels have rank 1, less than n_clusters=5, .*; take n_clusters <= 1, or kernels of",
     ),
     "indefinite": (
-        [with_kernel(clone(m), "precomputed") for m in [*EXACT, *EIGEN]], INDEFINITE,
+        [with_kernel(model, "precomputed") for model in [*EXACT, *EIGEN]], INDEFINITE,
         "kernel 0 is indefinite.* Take a positive semidefinite kernel, or add 20.* diagonal",
     ),
     "disconnected": (
@@ -167,11 +153,9 @@ def test_a_row_as_far_from_all_centroids_says_nothing_of_others(metric, copies):
     assert model.set_params(random_state=0).fit(X).predict_proba(X[:-1]).max(axis=1).min() > 0.99
 
 
-@pytest.mark.parametrize(
-    "model",
-    [rffpk.PowerKMeans(annealing=rffpk.Annealing(swaps=0, start=-300.0)), rffpk.FuzzyCMeans()],
-    ids=str,
-)
+@pytest.mark.parametrize("model", [
+    rffpk.PowerKMeans(annealing=rffpk.Annealing(swaps=0, start=-300.0)), rffpk.FuzzyCMeans(),
+], ids=str)  # fmt: skip
 def test_near_clusters_beside_a_wide_one_are_clusters(model):
     """Their squared distance is 1e-8 of the mean cost of a row."""
     wide = 1e7 + 1e4 * np.random.default_rng(0).standard_normal((300, 1))
@@ -181,13 +165,15 @@ def test_near_clusters_beside_a_wide_one_are_clusters(model):
     assert [*np.bincount(model.fit(X).labels_)] == [50, 50, 300]
 
 
-def test_rows_without_a_weight_are_no_distinct_rows():
+def test_rows_without_a_weight_and_noise_are_no_distinct_rows():
     X, p = np.vstack([TRIPLES, [[9.0] * 4]]), np.r_[np.ones(len(TRIPLES)), 0.0]
+    said = "X has 3 distinct rows"
     for model in (rffpk.PowerKMeans(4), rffpk.KernelKMeans(4), rffpk.MKKM(4)):
-        with pytest.warns(
-            ConvergenceWarning, match="X has 3 distinct rows of positive weight; .* <= 3"
-        ):
-            clone(model).set_params(random_state=0).fit(X, sample_weight=p)
+        with pytest.warns(ConvergenceWarning, match=f"{said} of positive weight; .* <= 3"):
+            model.set_params(random_state=0).fit(X, sample_weight=p)
+    X = np.vstack([TRIPLES, [[100.0] * 4, [-100.0] * 4]])
+    with pytest.warns(ConvergenceWarning, match=f"{said} that are not noise; .* 3"):
+        rffpk.PowerKMeans(4, noise=2.5 / 62, random_state=0).fit(X)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -208,12 +194,6 @@ def test_rows_with_one_direction_are_equal_up_to_rounding(model, dtype):
         assert_array_equal(model.predict(X), labels)
 
 
-def test_noise_is_no_distinct_row():
-    X = np.vstack([TRIPLES, [[100.0] * 4, [-100.0] * 4]])
-    with pytest.warns(ConvergenceWarning, match="X has 3 distinct rows that are not noise; .* 3"):
-        rffpk.PowerKMeans(4, noise=2.5 / 62, random_state=0).fit(X)
-
-
 def test_a_map_with_equal_rows_is_not_called_x():
     [message] = warnings_of(rffpk.DiffusionPowerKMeans(3), np.repeat(np.eye(2), 9, axis=0))
     assert "X has 2 distinct rows" in message and "map" not in message
@@ -223,16 +203,13 @@ def test_a_map_with_equal_rows_is_not_called_x():
 
 
 def test_equal_rows_with_weights_are_refused_by_no_class():
-    """Their variance is a rounding error, with weights as without."""
+    """Their variance is a rounding error, with weights as without; so is the mean squared distance
+    of their features, which is below float32 at times."""
     for model in (rffpk.RFFKernelPowerKMeans(1), rffpk.KernelPowerKMeans(1), rffpk.MKKM(1)):
         model.set_params(random_state=0)
         for n, value in [(3, 1.7), (7, 0.1), (14, 1.7), (20, 3e5)]:
             for p in (np.ones(n), np.r_[1e-3, np.ones(n - 1)]):
                 assert model.fit(np.full((n, 3), value), sample_weight=p).inertia_ < 1e-9
-
-
-def test_equal_rows_have_no_reference_distance():
-    """The mean squared distance of their features is a rounding error, below float32 at times."""
     model = rffpk.RFFMultiKernelPowerKMeans(2, typicality="auto", n_frequencies=32)
     for n, value in [(3, 1.0), (7, 0.1)]:
         for seed in range(5):
@@ -243,11 +220,8 @@ def test_equal_rows_have_no_reference_distance():
 
 def test_warnings_of_several_graphs_name_their_views():
     X = make_blobs(300, 3, centers=4, cluster_std=0.5, random_state=1)[0]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        rffpk.RFFMultiKernelPowerKMeans(2, random_state=0).fit([X, X[:, :2]])
-    named = [str(each.message).split(" has ")[0] for each in caught]
-    named = [name for name in named if name.startswith("The neighbor graph")]
+    said = warnings_of(rffpk.RFFMultiKernelPowerKMeans(2), [X, X[:, :2]])
+    named = [text.split(" has ")[0] for text in said if text.startswith("The neighbor graph")]
     assert len(named) == len({*named}) > 2
     assert all(any(f" of view {i}" in name for name in named) for i in (0, 1))
     assert not any(" of view 2" in name for name in named)

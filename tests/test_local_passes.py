@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from contracts.core import Identity, Unit
 from contracts.hard_pass import Need, add, remove, step
-from contracts.level import FeatureLevel
 from contracts.passes import column_rows, make_rows, one_pass
+from sklearn.base import clone
 from sklearn.preprocessing import normalize
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
@@ -28,16 +28,17 @@ def given(n, d, k, c, weighted, dtype, seed=0):
     return x, x.mean(axis=0), weight, theta, near, order, ends
 
 
+def pass_over_all(x, shift, theta, dtype):
+    """Return the results of a pass in which every row is compared with all 30 centroids."""
+    _, _, weight, _, _, order, ends = given(300, x.shape[1], 30, 30, False, dtype)
+    near = np.tile(np.arange(30, dtype=np.int32), (30, 1))
+    return _core.near_pass(x, False, shift, weight, theta, near, order, ends, 1)[:3]
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    ("n", "d", "k", "c", "weighted"),
-    [
-        (1000, 37, 20, 5, False),
-        (501, 16, 7, 7, True),
-        (99, 1, 5, 1, True),
-        (300, 130, 50, 16, False),
-    ],
-)
+@pytest.mark.parametrize(("n", "d", "k", "c", "weighted"), [
+    (1000, 37, 20, 5, False), (501, 16, 7, 7, True), (99, 1, 5, 1, True), (300, 130, 50, 16, False),
+])  # fmt: skip
 @pytest.mark.parametrize("unit", [False, True])
 def test_passes_are_those_of_the_twin(isa, dtype, n, d, k, c, weighted, unit):
     x, *others = given(n, d, k, c, weighted, dtype)
@@ -53,12 +54,9 @@ def test_passes_are_those_of_the_twin(isa, dtype, n, d, k, c, weighted, unit):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_first_of_equals_is_the_nearest(isa, dtype):
-    x, shift, weight, theta, near, order, ends = given(300, 8, 30, 30, False, dtype)
+    x, shift, _, theta, *_ = given(300, 8, 30, 30, False, dtype)
     theta = np.repeat(theta[:10], 3, axis=0)[np.random.default_rng(0).permutation(30)]
-    near = np.tile(np.arange(30, dtype=np.int32), (30, 1))
-    labels, nearest, second, _ = _core.near_pass(
-        x, False, shift, weight, theta, near, order, ends, 1
-    )
+    labels, nearest, second = pass_over_all(x, shift, theta, dtype)
     apart = (((x - shift)[:, None] - theta) ** 2).sum(axis=2).argmin(axis=1)
     first = [int(np.flatnonzero((theta == theta[j]).all(axis=1))[0]) for j in apart]
     np.testing.assert_array_equal(labels, first)
@@ -67,18 +65,11 @@ def test_the_first_of_equals_is_the_nearest(isa, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_distances_of_tight_groups_have_digits(isa, dtype):
-    x, shift, weight, _, _, order, ends = given(300, 20, 30, 30, False, dtype)
     random = np.random.default_rng(0)
     centers = np.repeat(1000 * random.standard_normal((15, 20)), 2, axis=0)
-    x = (centers[random.integers(30, size=300)] + 0.1 * random.standard_normal(x.shape)).astype(
-        dtype
-    )
-    theta = (centers + 0.1 * random.standard_normal((30, 20))).astype(dtype)
-    near = np.tile(np.arange(30, dtype=np.int32), (30, 1))
-    zero = np.zeros_like(shift)
-    labels, nearest, second, _ = _core.near_pass(
-        x, False, zero, weight, theta, near, order, ends, 1
-    )
+    x = centers[random.integers(30, size=300)] + 0.1 * random.standard_normal((300, 20))
+    x, theta = x.astype(dtype), (centers + 0.1 * random.standard_normal((30, 20))).astype(dtype)
+    labels, nearest, second = pass_over_all(x, np.zeros(20, dtype), theta, dtype)
     apart = ((x[:, None].astype(float) - theta) ** 2).sum(axis=2)
     part = {np.float32: 2**-7, np.float64: 2**-24}[dtype]
     np.testing.assert_allclose(nearest, apart.min(axis=1), rtol=part)
@@ -260,25 +251,6 @@ def always(tuning):
     tuning(hardpasses__near_work=1, hardpasses__bounds_rows=1)
 
 
-def test_missed_rows_are_looked_for_in_the_second_pass_of_a_stage(always, monkeypatch):
-    """Of starts and of swaps. At the end of a fit passes over all centroids count them."""
-    stages, passes = [], FeatureLevel._passes
-
-    def watched(level, state, stage, most, need, noise):
-        if not (stages and stages[-1][0] is stage):
-            stages.append((stage, []))
-        if need is not None:
-            stages[-1][1].append(need.missed)
-        return passes(level, state, stage, most, need, noise)
-
-    monkeypatch.setattr(FeatureLevel, "_passes", watched)
-    PowerKMeans(120, random_state=0).fit(clustered(apart=0.3))
-    assert {"hard", "swap"} == {stage.name for stage, missed in stages if any(missed)}
-    for stage, missed in stages:
-        looked = [n == 1 and not stage.exact for n in range(len(missed))]
-        assert missed == looked
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("parameters", [{}, {"annealing": Annealing(swaps=0)}, {"sample": 3000}])
 def test_a_fit_ends_at_the_nearest_centroids(always, parameters):
@@ -316,21 +288,14 @@ def test_fits_on_both_sides_of_the_least_work(tuning, part, sample):
 
 
 def test_rows_that_are_all_equal_but_few(always):
-    X = np.repeat(clustered(200), 20, axis=0)
-    model = PowerKMeans(150, random_state=0).fit(X)
-    assert np.isfinite(model.inertia_)
-    assert len(np.unique(model.labels_)) == 150
+    model = PowerKMeans(150, random_state=0).fit(np.repeat(clustered(200), 20, axis=0))
+    assert np.isfinite(model.inertia_) and len(np.unique(model.labels_)) == 150
 
 
 def test_the_tolerance_decides_where_a_fit_of_many_clusters_ends(always):
-    X = clustered(n=3000, seed=2)
-    parameters = {
-        "n_init": 1,
-        "init": "random",
-        "annealing": Annealing(start=-1e9, swaps=0),
-        "random_state": 0,
-    }
-    loose, tight = (PowerKMeans(120, tol=tol, **parameters).fit(X) for tol in (0.1, 0))
+    X, annealing = clustered(n=3000, seed=2), Annealing(start=-1e9, swaps=0)
+    model = PowerKMeans(120, n_init=1, init="random", annealing=annealing, random_state=0)
+    loose, tight = (clone(model).set_params(tol=tol).fit(X) for tol in (0.1, 0))
     assert loose.n_iter_ < tight.n_iter_ < 100
     assert tight.inertia_ < loose.inertia_
     means = np.array([X[tight.labels_ == j].mean(axis=0) for j in range(120)])

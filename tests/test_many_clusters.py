@@ -1,6 +1,7 @@
 """Many clusters: merged initial centroids and swaps in batches, without annealing."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,13 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
-from rffpk import (
-    Annealing,
-    PowerKMeans,
-    RFFKernelPowerKMeans,
-    _core,
-    _reference,
-)
+from rffpk import Annealing, PowerKMeans, RFFKernelPowerKMeans
 
 MANY = 100  # from so many clusters on initial centroids are drawn, and swapped, in batches
 
@@ -37,6 +32,24 @@ def mixture(n, k, d=8, seed=0):
 
 def cost(X, centers):
     return ((X[:, None] - centers) ** 2).sum(axis=2).min(axis=1).sum()
+
+
+def stages(model):
+    return {record["stage"] for record in model.history_}
+
+
+def kinds(model):
+    return [record["kind"] for record in model.history_ if record["stage"] == "start"]
+
+
+def swapped_rows(model):
+    """Return the numbers of rows of swaps."""
+    return {step["rows"] for step in model.history_ if step["stage"] == "swap"}
+
+
+def swapped_later(model, n=60_000):
+    """Return the numbers of rows of swaps after the sample, without swaps on all rows."""
+    return swapped_rows(model) - {model.sample_size_, n}
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -57,12 +70,16 @@ def test_initial_centroids_in_batches_are_as_good_as_one_by_one(weighted):
     assert ours < 1.25 * theirs
 
 
-def test_initial_centroids_from_fewer_distinct_rows():
+def test_initial_centroids_from_few_rows():
+    """Rows that are no more than clusters are not merged."""
     X = np.repeat(np.arange(30.0)[:, None], 10, axis=0)
-    rows = column_rows(X, None, 1)
-    chosen = starts.seed_centroids(rows, X, MANY, "k-means++", np.random.RandomState(0))
+    random, rows = np.random.RandomState(0), column_rows(X, None, 1)
+    chosen = starts.seed_centroids(rows, X, MANY, "k-means++", random)
     assert chosen.shape == (MANY, 1)
     assert len(np.unique(chosen)) == 30
+    X = mixture(100, 60)
+    assert starts.merged_centroids(column_rows(X, None, 1), X, 100, random) is None
+    assert len(np.unique(PowerKMeans(100, random_state=0).fit(X).labels_)) == 100
 
 
 def test_all_of_many_separated_clusters_are_found():
@@ -72,10 +89,8 @@ def test_all_of_many_separated_clusters_are_found():
     assert_allclose(np.bincount(model.labels_), 40)
     best = min(KMeans(k, n_init=1, random_state=s).fit(X).inertia_ for s in range(3))
     assert model.inertia_ < 0.99 * best
-    stages = [record["stage"] for record in model.history_]
-    assert "swap" in stages
-    assert "anneal" not in stages
-    assert [r["kind"] for r in model.history_ if r["stage"] == "start"] == ["merged"]
+    assert "swap" in stages(model) and "anneal" not in stages(model)
+    assert kinds(model) == ["merged"]
 
 
 def uneven(n, k, d=48, seed=0):
@@ -141,13 +156,6 @@ def test_clusters_of_two_rows_are_merged_from_all_rows(n, d, k, exponent):
     assert ours < 0.995 * theirs
 
 
-def test_rows_that_are_no_more_than_clusters_are_not_merged():
-    X = mixture(100, 60)
-    rows = column_rows(X, None, 1)
-    assert starts.merged_centroids(rows, X, 100, np.random.RandomState(0)) is None
-    assert len(np.unique(PowerKMeans(100, random_state=0).fit(X).labels_)) == 100
-
-
 def test_a_sample_may_store_features_that_all_rows_compute(tuning):
     tuning(hardpasses__near_work=1)
     X = mixture(6000, MANY)
@@ -160,27 +168,26 @@ def test_a_sample_may_store_features_that_all_rows_compute(tuning):
 @pytest.mark.parametrize("sample, again", [(25_000, False), (24_999, True)])
 def test_centroids_are_swapped_again_after_samples_of_few_rows_a_cluster(sample, again):
     X = np.random.default_rng(0).random((26_000, 3), np.float32)
-    model = PowerKMeans(100, sample=sample, random_state=0).fit(X)
-    swapped = {step["rows"] for step in model.history_ if step["stage"] == "swap"}
+    swapped = swapped_rows(PowerKMeans(100, sample=sample, random_state=0).fit(X))
     assert sample in swapped and len(swapped) == 1 + again
     assert max(swapped) < len(X)  # rows are drawn
 
 
-def swapped_later(model, n=60_000):
-    """Return the numbers of rows of swaps after the sample, without swaps on all rows."""
-    swaps = {step["rows"] for step in model.history_ if step["stage"] == "swap"}
-    return swaps - {model.sample_size_, n}
-
-
-@pytest.mark.parametrize("k, sample", [(100, 5000), (100, 30_000), (99, 15_000), (30, 20_000)])
-@pytest.mark.parametrize("lacks", [True, False])
-def test_samples_that_lack_cost_are_followed_by_swaps_on_drawn_rows(k, sample, lacks):
+@pytest.mark.parametrize("drawn, lacks", [
+    *product([(100, 5000), (100, 30_000), (99, 15_000), (30, 20_000)], (True, False)),
+    ((20, 2000), True), ((19, 2000), True),
+])  # fmt: skip
+def test_samples_that_lack_cost_are_followed_by_swaps_on_drawn_rows(drawn, lacks):
     """Samples lack cost if they have few rows for each of many clusters."""
+    k, sample = drawn
     random = np.random.default_rng(0)
     X = random.standard_t(2, size=(60_000, 3)) if lacks else random.random((60_000, 2))
     model = PowerKMeans(k, sample=sample, random_state=0).fit(X)
     again = lacks or (k == 100 and sample == 5000)
     assert swapped_later(model) == ({250 * k} if again else set())
+    if again and not lacks:  # as low as swaps on all rows
+        whole = PowerKMeans(k, sample=None, random_state=0).fit(X)
+        assert model.inertia_ < 1.005 * whole.inertia_
 
 
 def test_swaps_on_drawn_rows_lower_the_objective_of_skewed_rows(tuning):
@@ -219,14 +226,8 @@ def test_swaps_on_drawn_rows_leave_the_limit_of_passes_on_all_rows(most):
     model = PowerKMeans(30, sample=4000, max_iter=most, tol=0, random_state=0)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         model.fit(X)
-    passes = [step for step in model.history_ if step["stage"] == "hard"]
-    assert sum(step["rows"] == len(X) for step in passes) == most
-
-
-def test_few_clusters_of_heavy_tails_are_swapped_on_drawn_rows():
-    X = np.random.default_rng(0).standard_t(2, size=(60_000, 3))
-    models = (PowerKMeans(k, sample=2000, random_state=0).fit(X) for k in (19, 20))
-    assert [swapped_later(model) for model in models] == [{4750}, {5000}]
+    passes = [step["rows"] for step in model.history_ if step["stage"] == "hard"]
+    assert passes.count(len(X)) == most
 
 
 def test_rows_of_weight_zero_alone_in_clusters_are_not_drawn():
@@ -239,13 +240,6 @@ def test_rows_of_weight_zero_alone_in_clusters_are_not_drawn():
         model.fit(X, sample_weight=weight)
     assert model.inertia_ < 1e-20
     assert_array_equal(model.labels_, model.predict(X))
-
-
-def test_swaps_on_drawn_rows_find_what_swaps_on_all_rows_find():
-    X = np.random.default_rng(0).random((60_000, 2), np.float32)
-    model = PowerKMeans(100, random_state=0).fit(X)
-    assert swapped_later(model) == {25_000}
-    assert model.inertia_ < 1.005 * PowerKMeans(100, sample=None, random_state=0).fit(X).inertia_
 
 
 @pytest.mark.exhaustive
@@ -274,26 +268,19 @@ def test_the_last_exponent_is_the_first_at_which_power_means_are_nearly_hard(typ
     assert before.soft < 0.999 * hard.hard <= soft.soft
 
 
-@pytest.mark.exhaustive
-def test_the_result_does_not_depend_on_the_threads():
-    X = mixture(30_000, 120)
-    models = [PowerKMeans(120, n_jobs=jobs, random_state=0).fit(X) for jobs in (1, 3)]
-    assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
-    assert_array_equal(models[0].labels_, models[1].labels_)
-
-
-def kinds(model):
-    return [record["kind"] for record in model.history_ if record["stage"] == "start"]
-
-
 def test_one_start_is_made_where_centroids_are_merged():
     """From 20 clusters on, and it is annealed up to 99; swaps of single centroids follow there."""
-    X, few = mixture(4000, 99), ["k-means++", "low", "critical"]
+    X, three = mixture(4000, 99), ["k-means++", "low", "critical"]
     found = {k: PowerKMeans(k, random_state=0).fit(X) for k in (19, 20, 99, 100)}
-    assert [kinds(model) for model in found.values()] == [few, *[["merged"]] * 3]
-    stages = [{record["stage"] for record in model.history_} for model in found.values()]
-    assert ["anneal" in each for each in stages] == [True, True, True, False]
-    assert all("swap" in each for each in stages)
+    assert [kinds(model) for model in found.values()] == [three, *[["merged"]] * 3]
+    annealed = ["anneal" in stages(model) for model in found.values()]
+    assert annealed == [True, True, True, False]
+    assert all("swap" in stages(model) for model in found.values())
+    for k in (99, 100):  # with learned weights, too
+        model = ip_rff_mkpkm(k, n_frequencies=32, typicality=None, random_state=0)
+        model.fit([X[:600, :4], X[:600]])
+        assert kinds(model) == (three if k == 99 else ["merged"])
+        assert np.ptp(model.kernel_weights_) > 0
 
 
 @pytest.mark.parametrize("k", [20, 99, 100])
@@ -304,46 +291,12 @@ def test_one_annealed_start_ends_as_low_as_three(k):
     assert np.mean(one) < 1.003 * np.mean(three)
 
 
-def test_learned_weights_begin_at_merged_centroids_with_many_clusters():
-    X = mixture(600, 100)
-    models = [
-        ip_rff_mkpkm(k, n_frequencies=32, typicality=None, random_state=0).fit([X[:, :4], X])
-        for k in (99, 100)
-    ]
-    assert [kinds(model) for model in models] == [["k-means++", "low", "critical"], ["merged"]]
-    assert all(np.ptp(model.kernel_weights_) > 0 for model in models)
-
-
-def test_distinct_centroids_are_counted_as_by_the_twin():
-    random = np.random.default_rng(0)
-    theta = random.standard_normal((500, 6)) + 100
-    theta[400:450] = theta[:50]
-    theta[450:] = theta[50:100] + 1e-5
-    for close in (0.0, 1e-12, 1e-8, 1.0, 100.0):
-        assert _core.count_distinct(theta, close) == _reference.count_distinct(theta, close)
-    assert _core.count_distinct(theta, 1e-8) == 400
-
-
-@pytest.mark.parametrize(
-    "given, kept",
-    [
-        ({"annealing": Annealing(start=-2.0, factor=1.05, swaps=5)}, "anneal"),
-        ({"annealing": Annealing(swaps=5), "init": "k-means"}, "k-means"),
-    ],
-)
+@pytest.mark.parametrize("given, kept", [
+    ({"annealing": Annealing(start=-2.0, factor=1.05, swaps=5)}, "anneal"),
+    ({"annealing": Annealing(swaps=5), "init": "k-means"}, "k-means"),
+])  # fmt: skip
 def test_parameters_of_annealing_are_followed_with_many_clusters_too(given, kept):
-    model = PowerKMeans(MANY, random_state=0, **given).fit(mixture(600, MANY))
-    assert kept in {record["stage"] for record in model.history_}
-
-
-@pytest.mark.exhaustive
-def test_the_last_exponent_does_not_depend_on_rows_without_weight():
-    X = mixture(8000, MANY)
-    weight = np.ones(len(X))
-    weight[::2] = 0
-    model = PowerKMeans(MANY, random_state=0).fit(X, sample_weight=weight)
-    alone = PowerKMeans(MANY, random_state=0).fit(X[1::2])
-    assert 0.5 < model.s_ / alone.s_ < 2 and model.s_ < -5
+    assert kept in stages(PowerKMeans(MANY, random_state=0, **given).fit(mixture(600, MANY)))
 
 
 @pytest.mark.exhaustive
@@ -358,8 +311,7 @@ def test_default_fits_on_both_sides_of_the_sizes_of_near_lists(seed):
 
 
 def test_centroids_that_are_equally_near_each_other():
-    """Of centroids on a grid many have as near a neighbour as the last that a row is compared
-    with."""
+    """On a grid many centroids are as near as the last that a row is compared with."""
     grid = np.stack(np.meshgrid(np.arange(50.0), np.arange(50.0)), axis=-1).reshape(-1, 2)
     X = np.repeat(grid, 24, axis=0)
     model = PowerKMeans(2500, random_state=0, init=grid + 0.25, max_iter=9).fit(X)

@@ -1,5 +1,4 @@
-"""How the exponent falls, which starts there are and when they end, as the history of a fit has
-it (docs/maintainers/annealing.md)."""
+"""Exponents, starts and their ends in the history of a fit (docs/maintainers/annealing.md)."""
 
 import itertools
 import math
@@ -119,7 +118,6 @@ def test_a_final_exponent_is_reached_and_kept(tol):
 
 @pytest.mark.parametrize("given, most", [({}, 6), ({"end": -2.0}, 6), ({"end": -2.0}, 7)])
 def test_the_largest_number_of_passes_ends_a_start_without_convergence(given, most):
-    """Also where none is left, or one, at the final exponent."""
     options = {"n_init": 1, "tol": 1e-9, "max_iter": most, "start": -1.0, "factor": 2.0}
     with pytest.warns(ConvergenceWarning, match=f"max_iter={most} passes"):
         model = fit(ROUND, passes=3, **options, **given)
@@ -151,10 +149,13 @@ def test_plain_k_means_settles_at_a_final_exponent():
 
 @pytest.mark.parametrize("n_init", [1, 2, 3, 4])
 def test_different_starts(n_init):
-    """Low ones and plain ones in turn, and at the end the slow one, which is always there."""
     expected = ["low", "k-means++", "low", "critical"]
     kinds = [each["kind"] for each in starts(fit(BLOBS, n_init=n_init))]
     assert kinds == (expected[-n_init:] if n_init != 2 else ["low", "critical"])
+    if n_init == 4:
+        X = make_blobs(1000, 4, centers=25, cluster_std=2.0, random_state=0)[0]
+        kinds = [each["kind"] for each in starts(fit(X, 25, 5))]
+        assert kinds == ["merged", "low", "merged", "low", "critical"]
 
 
 WIDE = np.random.default_rng(0).standard_normal((600, 10))
@@ -184,25 +185,6 @@ def test_a_merged_start_alone_is_k_means_with_a_large_tolerance(tol):
     first = next(i for i, shift in enumerate(shifts) if shift <= max(tol, 1e-2))
     swapped = next(i for i, r in enumerate(passes(model)) if r["stage"] == "swap")
     assert {r["s"] for r in passes(model)} == {-math.inf} and swapped == first + 1
-
-
-def test_of_different_starts_those_that_are_not_annealed_are_merged():
-    X = make_blobs(1000, 4, centers=25, cluster_std=2.0, random_state=0)[0]
-    kinds = [each["kind"] for each in starts(fit(X, 25, 5))]
-    assert kinds == ["merged", "low", "merged", "low", "critical"]
-
-
-@pytest.mark.parametrize("X, k", [(ROUND, 8), (BLOBS, 7), (TIGHT, 12)])
-def test_starts_are_dropped_where_they_are_nearly_hard_and_clearly_above_the_best(X, k):
-    """By 2 %, where the power mean is 99 % of the minimum."""
-    model = fit(X, k, 8, init="random", start=-3.0)
-    for number, start in enumerate(starts(model)):
-        if start["outcome"] == "dropped":
-            best = min(each["objective"] for each in starts(model)[:number])
-            last = passes(model, number)[-1]
-            assert last["objective"] * k ** (1 / last["s"]) > 0.99 * 1.02 * best
-    dropped = [each["outcome"] for each in starts(model)].count("dropped")
-    assert 0 < dropped < 7 or X is ROUND
 
 
 def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent():
@@ -280,20 +262,20 @@ def test_the_power_mean_is_nearly_the_minimum_at_a_thousandth(ratio, over, end):
     assert (stages[-1].name == "hard") == (over and end == -math.inf)
 
 
-def test_the_papers_protocol_ends_by_the_objective():
-    schedule = Schedule(-1.0, -math.inf, 100, 0.1, 2.0, passes=2, until="objective", noise=0.02)
-    objectives = [10.0, 8.0, 7.0, 6.37, 5.9]  # less by 20, 13, 9.9 %
+@pytest.mark.parametrize("objectives, passes", [
+    ([10.0, 8.0, 7.0, 6.37, 5.9], 2),  # less by 20, 13, 9.9 %
+    ([1.0, 2.0, 2.1], 9),  # a rise ends it only within the tolerance
+])  # fmt: skip
+def test_the_papers_protocol_ends_by_the_objective(objectives, passes):
+    schedule = Schedule(-1.0, -math.inf, 100, 0.1, 2.0, passes=passes, until="objective",
+                        noise=0.02)  # fmt: skip
     stages, end = run(schedule, [(SOFT._replace(objective=f), 1) for f in objectives])
-    assert [stage.s for stage in stages] == [-1, -1, -2, -2]
-    assert [stage.noise for stage in stages] == [0.02, 0, 0.02, 0]
+    assert [stage.s for stage in stages] == ([-1, -1, -2, -2] if passes == 2 else [-1] * 3)
+    assert [stage.noise for stage in stages] == [
+        0.0 if i % passes else 0.02 for i in range(len(stages))
+    ]
     assert all(stage.name == "anneal" and stage.most == 1 for stage in stages)
-    assert end.s == -2 and end.converged
-
-
-def test_a_rising_objective_ends_the_papers_protocol_only_within_the_tolerance():
-    schedule = Schedule(-1.0, -math.inf, 100, 0.1, 2.0, passes=9, until="objective")
-    stages, end = run(schedule, [(SOFT._replace(objective=f), 1) for f in (1.0, 2.0, 2.1)])
-    assert len(stages) == 3 and end.converged
+    assert end.s == stages[-1].s and end.converged
 
 
 def test_a_start_is_hopeless_when_nearly_hard_and_clearly_above_the_best():

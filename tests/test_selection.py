@@ -39,15 +39,15 @@ from rffpk.model_files import load
 
 X, Y = make_blobs(400, centers=5, cluster_std=0.4, random_state=3)
 SCORES = ("scores", "eigengaps", "heights", "modes")
-CLASSES = [
-    PowerKMeans,
-    RFFKernelPowerKMeans,
-    DiffusionPowerKMeans,
-    RFFMultiKernelPowerKMeans,
-    FuzzyCMeans,
-]
+CLASSES = [PowerKMeans, RFFKernelPowerKMeans, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans,
+           FuzzyCMeans]  # fmt: skip
 OF_KERNELS = [KernelKMeans, KernelPowerKMeans, NystroemKernelKMeans]
 OF_VIEWS = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, SMKC, RMKKM, FAMKKM]
+
+
+def assert_same(found, expected):
+    for name in ("numbers", "levels", *SCORES, "labels", "rows"):
+        assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
 @pytest.mark.promise(
@@ -77,9 +77,7 @@ def test_five_blobs_are_five_clusters(cls, tmp_path):
     assert not hasattr(model.set_params(n_clusters=3).fit(X), "selection_")
 
 
-def test_weights_sparse_rows_pipelines_and_batches():
-    weight = (Y > 1) * 1.0
-    assert PowerKMeans("auto", random_state=0).fit(X, sample_weight=weight).n_clusters_ == 3
+def test_sparse_rows_pipelines_and_batches():
     assert PowerKMeans("auto", random_state=0).fit(csr_array(X)).n_clusters_ == 5
     assert select_n_clusters(csr_array(X), random_state=0).n_clusters == 5
     pipeline = make_pipeline(StandardScaler(), PowerKMeans("auto", random_state=0)).fit(X)
@@ -116,17 +114,19 @@ def test_rows_on_a_line_are_one_cluster_where_they_are_even():
     assert cut <= 1
 
 
-def test_equal_and_few_rows():
+def test_equal_and_few_rows_and_one_gaussian():
     assert select_n_clusters(np.ones((9, 2))).n_clusters == 1
     for n in range(1, 8):
         assert 1 <= select_n_clusters(X[:n], random_state=0).n_clusters <= n
+    rows = np.random.RandomState(0).standard_normal((500, 3))
+    selection = select_n_clusters(rows, random_state=0)
+    assert [selection.number(word) for word in ("coarse", "auto", "fine")] == [1, 1, 1]
+    assert selection.parents == selection.shares == []
 
 
 @pytest.mark.promise(like="test_five_blobs_are_five_clusters")
 def test_the_result_depends_on_the_seed_alone():
-    first, second = (select_n_clusters(X, n_jobs=jobs, random_state=1) for jobs in (1, 2))
-    for name in ("numbers", "levels", *SCORES, "labels", "rows"):
-        assert_array_equal(getattr(first, name), getattr(second, name))
+    assert_same(*(select_n_clusters(X, n_jobs=jobs, random_state=1) for jobs in (1, 2)))
 
 
 def blobs(k, each, d=2, seed=0):
@@ -149,16 +149,9 @@ def test_classes_sources_and_samples_have_one_answer(seed):
     expected = select_n_clusters(rows, random_state=seed)
     blocks = select_n_clusters(lambda: iter(np.split(rows, [1000, 1700])), random_state=seed)
     fits = [cls("auto", random_state=seed).fit(rows) for cls in CLASSES]
-    fits.append(PowerKMeans("auto", random_state=seed, sample=2000).fit(rows))
-    fits.append(PowerKMeans("auto", random_state=seed, sample=None).fit(rows))
-    fits.append(PowerKMeans("auto", random_state=seed).fit(rows, sample_weight=np.ones(len(rows))))
+    fits += [PowerKMeans("auto", random_state=seed, sample=n).fit(rows) for n in (2000, None)]
     for found in (blocks, *(model.selection_ for model in fits)):
         assert_same(found, expected)
-
-
-def assert_same(found, expected):
-    for name in ("numbers", "levels", *SCORES, "labels", "rows"):
-        assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
 @pytest.mark.promise(like="test_five_blobs_are_five_clusters")
@@ -218,27 +211,26 @@ KERNEL_FITS = [
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("cls", "name"), KERNEL_FITS)
 def test_kernels_have_the_number_of_their_rows(cls, name):
-    K = rbf_kernel(X, gamma=0.05)
-    expected = select_n_clusters(K, metric="kernel", random_state=0)
-    assert expected.n_clusters == 5
-    model = cls("auto", random_state=0, **{name: "precomputed"}).fit(K)
-    assert model.n_clusters_ == 5
-    assert_same(model.selection_, expected)
+    given = [(rbf_kernel(X, gamma=0.05), 5)]
     if name == "kernels":
-        kernels = np.stack([X @ X.T, PARTS[1] @ PARTS[1].T])
-        model.fit(kernels)
-        assert model.n_clusters_ == 15
-        found = select_n_clusters([*kernels], metric="kernel", random_state=0)
-        assert_same(model.selection_, found)
+        given.append((np.stack([x @ x.T for x in PARTS]), 15))
+    model = cls("auto", random_state=0, **{name: "precomputed"})
+    for K, number in given:
+        kernels = K if number == 5 else [*K]
+        expected = select_n_clusters(kernels, metric="kernel", random_state=0)
+        assert model.fit(K).n_clusters_ == expected.n_clusters == number
+        assert_same(model.selection_, expected)
 
 
 def test_weights_of_kernels():
-    weight = (Y > 1) * 1.0
-    found = select_n_clusters(X @ X.T, metric="kernel", sample_weight=weight, random_state=0)
+    K, weight = X @ X.T, (Y > 1) * 1.0
+    found = select_n_clusters(K, metric="kernel", sample_weight=weight, random_state=0)
     assert found.n_clusters == 3 and (Y[found.rows] > 1).all()
-    model = KernelPowerKMeans("auto", kernel="precomputed", random_state=0)
-    assert model.fit(X @ X.T, sample_weight=weight).n_clusters_ == 3
-    assert KernelKMeans("auto", random_state=0).fit(X, sample_weight=weight).n_clusters_ == 3
+    for model, rows in (
+        (KernelPowerKMeans("auto", kernel="precomputed", random_state=0), K),
+        (KernelKMeans("auto", random_state=0), X), (PowerKMeans("auto", random_state=0), X),
+    ):  # fmt: skip
+        assert model.fit(rows, sample_weight=weight).n_clusters_ == 3
 
 
 def test_coordinates_have_the_distances_of_a_kernel():
@@ -251,40 +243,26 @@ def test_coordinates_have_the_distances_of_a_kernel():
         assert coordinates.shape[1] <= 100
 
 
-def test_few_anchors_or_landmarks_bound_the_number():
-    for model in (SMKC("auto", anchors=4), AverageMKKM("auto", n_landmarks=4)):
-        with pytest.raises(ValueError, match=r"(n_landmarks|anchors)=4: must be >= 5"):
-            model.fit(X)
-
-
 def test_nested_groups_have_levels():
     inner, _ = blobs(4, 60)
-    outer = np.array([[0, 0], [200, 0], [0, 200]])
-    rows = np.vstack([inner + place for place in outer])
-    y = np.repeat(np.arange(3), len(inner))
-    levels = {
-        word: PowerKMeans(word, random_state=0).fit(rows) for word in ("coarse", "auto", "fine")
-    }
-    assert levels["coarse"].n_clusters_ == 3 and levels["fine"].n_clusters_ == 12
-    assert adjusted_rand_score(y, levels["coarse"].labels_) == 1
-    selection = levels["auto"].selection_
+    rows = np.vstack([inner + np.array(place) for place in ([0, 0], [200, 0], [0, 200])])
+    coarse, auto, fine = (
+        PowerKMeans(word, random_state=0).fit(rows) for word in ("coarse", "auto", "fine")
+    )
+    assert coarse.n_clusters_ == 3 and fine.n_clusters_ == 12
+    assert adjusted_rand_score(np.repeat(np.arange(3), len(inner)), coarse.labels_) == 1
+    selection = auto.selection_
     assert {3, 12} <= {*selection.levels} <= {*selection.numbers}
-    assert levels["auto"].n_clusters_ == selection.n_clusters == selection.number("auto")
-    for coarse, fine, parent, share in zip(
+    assert auto.n_clusters_ == selection.n_clusters == selection.number("auto")
+    for few, many, parent, share in zip(
         selection.levels, selection.levels[1:], selection.parents, selection.shares
     ):
-        labels = [selection.labels[[*selection.numbers].index(k)] for k in (coarse, fine)]
-        assert len(parent) == len(share) == fine
-        for j in range(fine):
-            inside = np.bincount(labels[0][labels[1] == j], minlength=coarse)
-            assert inside.argmax() == parent[j] and inside.max() / inside.sum() == share[j]
-
-
-def test_one_cluster_has_one_level():
-    rows = np.random.RandomState(0).standard_normal((500, 3))
-    selection = select_n_clusters(rows, random_state=0)
-    assert [selection.number(word) for word in ("coarse", "auto", "fine")] == [1, 1, 1]
-    assert selection.parents == selection.shares == []
+        labels = [selection.labels[[*selection.numbers].index(k)] for k in (few, many)]
+        inside = np.array(
+            [np.bincount(labels[0][labels[1] == j], minlength=few) for j in range(many)]
+        )
+        assert_array_equal(parent, inside.argmax(axis=1))
+        assert_array_equal(share, inside.max(axis=1) / inside.sum(axis=1))
 
 
 def test_scores_add_up():
@@ -297,12 +275,12 @@ def test_scores_add_up():
 
 
 @pytest.mark.parametrize(("k", "copies"), [(2, 500), (3, 100), (10, 50)])
-@pytest.mark.parametrize("moved", [0, 1e-6])
-def test_piles_of_equal_rows_are_clusters(k, copies, moved):
+def test_piles_of_equal_rows_are_clusters(k, copies):
     random = np.random.RandomState(k)
     rows = np.repeat(10 * random.standard_normal((k, 3)), copies, axis=0)
-    rows += moved * random.standard_normal(rows.shape)
-    assert select_n_clusters(rows, random_state=0).n_clusters == k
+    for moved in (0, 1e-6):
+        rows += moved * random.standard_normal(rows.shape)
+        assert select_n_clusters(rows, random_state=0).n_clusters == k
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -310,16 +288,17 @@ def test_copies_are_weights(seed):
     """Also in a list of views, and with copies of weight zero, which do not count."""
     moons = make_moons(300, noise=0.06, random_state=seed)[0]
     blobs = make_blobs(300, 3, centers=4, random_state=seed)[0]
-    for rows in (moons, csr_array(blobs), [moons, blobs]):
-        views = rows if isinstance(rows, list) else [rows]
+    for views in ([moons], [csr_array(blobs)], [moons, blobs]):
         four = [view[np.repeat(np.arange(300), 4)] for view in views]
-        copies = four if isinstance(rows, list) else four[0]
-        found = [
-            select_n_clusters(rows, sample_weight=np.full(300, 4.0), random_state=0),
-            select_n_clusters(copies, random_state=0),
-            select_n_clusters(copies, sample_weight=np.arange(1200) % 4 * 1.0, random_state=0),
-        ]
-        assert len({each.n_clusters for each in found}) == 1
+        numbers = {
+            select_n_clusters(
+                rows if len(rows) > 1 else rows[0], sample_weight=weight, random_state=0
+            ).n_clusters
+            for rows, weight in (
+                (views, np.full(300, 4.0)), (four, None), (four, np.arange(1200) % 4 * 1.0)
+            )
+        }  # fmt: skip
+        assert len(numbers) == 1
 
 
 @pytest.mark.parametrize("n", [100, 1000])
@@ -365,24 +344,16 @@ def test_cosine_counts_directions():
 
 
 @pytest.mark.filterwarnings("ignore:The neighbor graph has")
-def test_graphs_have_numbers(tmp_path):
+def test_graphs_have_numbers():
     graph = kneighbors_graph(X, 10)
     expected = select_n_clusters(graph, metric="precomputed", random_state=0)
     assert expected.n_clusters == 5 and adjusted_rand_score(Y, expected.labels[0]) == 1
     assert not expected.heights.any()
     model = DiffusionPowerKMeans("auto", metric="precomputed", random_state=0).fit(graph)
     assert model.n_clusters_ == 5
-    for name in ("numbers", "labels", *SCORES):
-        assert_array_equal(getattr(model.selection_, name), getattr(expected, name))
+    assert_same(model.selection_, expected)
     ring = diags([1.0, 1.0, 1.0, 1.0], [1, -1, 299, -299], (300, 300))
     assert select_n_clusters(ring, metric="precomputed").n_clusters == 1
-
-
-def test_progress_is_said(capsys):
-    PowerKMeans("auto", random_state=0, verbose=1).fit(X)
-    printed = capsys.readouterr().out
-    assert "Looking for the number of clusters in 400 rows." in printed
-    assert "The rows have 5 clusters" in printed
 
 
 # ---- the criteria --------------------------------------------------------------------------------
@@ -410,9 +381,8 @@ def test_modes_are_those_of_all_levels():
         density = random.standard_normal(n)
         edges = csr_array(np.where(random.uniform(size=(n, n)) < 3 / n, 1.0, 0.0))
         deviation = math.sqrt(2 * math.log(max(n / 2, 2)) / 2) / 3
-        expected = [
-            modes_by_levels(density, edges, c * deviation) for c in (2, 2.5, 3, 3.5, 4, 5, 6)
-        ]
+        factors = (2, 2.5, 3, 3.5, 4, 5, 6)
+        expected = [modes_by_levels(density, edges, c * deviation) for c in factors]
         assert_array_equal(criteria.mode_counts(density, edges, 2), expected)
 
 
@@ -460,20 +430,21 @@ def sorted_distances(rows):
     return np.sort(cdist(rows, rows), axis=1)
 
 
-def test_refusals():
-    with pytest.raises(ValueError, match="metric='manhattan': must be one of .*'kernel'"):
-        select_n_clusters(X, metric="manhattan")
-    with pytest.raises(ValueError, match="square"):
-        select_n_clusters(X, metric="precomputed")
-    with pytest.raises(ValueError, match="n_clusters='fine': does not go with given"):
-        PowerKMeans("fine", init=X[:3]).fit(X)
-    with pytest.raises(ValueError, match="n_clusters=.best.: must be one of"):
-        PowerKMeans("best").fit(X)
-    with pytest.raises(ValueError, match="n_clusters='auto': does not go with given"):
-        KernelKMeans("auto", init=Y).fit(X)
-    with pytest.raises(ValueError, match=r"X\[0\] is not symmetric"):
-        select_n_clusters([np.triu(np.ones((5, 5)))], metric="kernel")
-    with pytest.raises(ValueError, match="square"):
-        select_n_clusters(X, metric="kernel")
-    with pytest.raises(ValueError, match="n_clusters='auto': needs all views of all rows"):
-        RFFMultiKernelPowerKMeans("auto", allow_missing_views=True).fit(PARTS)
+@pytest.mark.parametrize("fit, message", [
+    (partial(select_n_clusters, X, metric="manhattan"),
+     "metric='manhattan': must be one of .*'kernel'"),
+    (partial(select_n_clusters, X, metric="precomputed"), "square"),
+    (partial(select_n_clusters, X, metric="kernel"), "square"),
+    (partial(select_n_clusters, [np.triu(np.ones((5, 5)))], metric="kernel"),
+     r"X\[0\] is not symmetric"),
+    (partial(PowerKMeans("fine", init=X[:3]).fit, X), "n_clusters='fine': does not go with given"),
+    (partial(KernelKMeans("auto", init=Y).fit, X), "n_clusters='auto': does not go with given"),
+    (partial(PowerKMeans("best").fit, X), "n_clusters=.best.: must be one of"),
+    (partial(SMKC("auto", anchors=4).fit, X), "anchors=4: must be >= 5"),
+    (partial(AverageMKKM("auto", n_landmarks=4).fit, X), "n_landmarks=4: must be >= 5"),
+    (partial(RFFMultiKernelPowerKMeans("auto", allow_missing_views=True).fit, PARTS),
+     "n_clusters='auto': needs all views of all rows"),
+])  # fmt: skip
+def test_refusals(fit, message):
+    with pytest.raises(ValueError, match=message):
+        fit()

@@ -3,6 +3,7 @@
 import gc
 import signal
 import threading
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -48,11 +49,16 @@ def steps(given, s, **options):
     return take_steps(rows, theta, s, **options)
 
 
+@pytest.mark.parametrize("entropy", [0.0, 0.3])
 @pytest.mark.parametrize("s", [-0.7, -5.0, -np.inf])
 @pytest.mark.parametrize("kind", ["one view", "weighted", "two views", "typical"])
-def test_steps_are_those_of_the_twin(kind, s, dtype):
-    given = problem(kind, dtype)
-    compiled, expected = (steps(given, s, backend=name) for name in ("core", "numpy"))
+def test_steps_are_those_of_the_twin(kind, s, entropy, dtype):
+    """Also with learned weights of views."""
+    rows, *_ = given = problem(kind, dtype)
+    entropy *= rows.total_weight
+    compiled, expected = (
+        steps(given, s, entropy=entropy, backend=name) for name in ("core", "numpy")
+    )
     rtol, atol = rounding(given, dtype)
     assert len(compiled.steps) == len(expected.steps) == 6
     for record, twin in zip(compiled.steps, expected.steps):
@@ -62,12 +68,17 @@ def test_steps_are_those_of_the_twin(kind, s, dtype):
     assert_allclose(compiled.previous, expected.previous, rtol=0, atol=atol)
     assert_allclose(compiled.sums.G, expected.sums.G, rtol=rtol)
     assert compiled.n_empty == expected.n_empty == 0
+    if entropy and kind != "one view":
+        assert len(compiled.alphas) == 7 and np.ptp(compiled.alphas[-1]) > 0.1
+        assert_allclose(compiled.alphas, expected.alphas, rtol=rtol)
 
 
 @pytest.mark.parametrize("kind", ["one view", "weighted", "typical"])
 def test_a_step_is_a_pass_and_a_division(kind, backend, dtype):
     rows, theta, variance = given = problem(kind, dtype)
+    kept = theta.copy()
     moved = steps(given, -3.0)
+    assert_array_equal(theta, kept)
     for record in moved.steps:
         sums, _ = one_pass(rows, theta, -3.0)
         assert record[:2] == (sums.soft, sums.hard)
@@ -92,35 +103,21 @@ def test_a_step_is_a_pass_and_a_move(kind, entropy, backend, dtype):
     assert_array_equal(theta, start)
 
 
-def test_centroids_of_empty_clusters_stay_in_a_move(backend, dtype):
-    rows, theta, variance = problem("one view", dtype)
+def test_steps_and_moves_leave_the_centroids_of_empty_clusters(backend, dtype):
+    """Steps end there, and the caller moves the centroids."""
+    rows, theta, variance = given = problem("one view", dtype)
     theta[2] = 1e3
     sums = one_pass(rows, theta, -np.inf, backend=backend)[0]
-    found = move(rows, theta, sums, -np.inf, variance=variance, close=CLOSE, backend=backend)
-    assert found.n_empty == 1
-    assert_array_equal((found.theta == theta).all(axis=1), np.arange(len(theta)) == 2)
-
-
-@pytest.mark.parametrize("s", [-0.7, -np.inf])
-@pytest.mark.parametrize("kind", ["two views", "weighted", "typical"])
-def test_learned_weights_of_views_are_those_of_the_twin(kind, s, dtype):
-    rows, *_ = given = problem(kind, dtype)
-    entropy = 0.3 * rows.total_weight
-    compiled, expected = (
-        steps(given, s, entropy=entropy, backend=name) for name in ("core", "numpy")
-    )
-    rtol, atol = rounding(given, dtype)
-    assert len(compiled.alphas) == len(compiled.steps) + 1 == 7
-    assert np.ptp(compiled.alphas[-1]) > 0.1
-    assert_allclose(compiled.alphas, expected.alphas, rtol=rtol)
-    assert_allclose([r[:5] for r in compiled.steps], [r[:5] for r in expected.steps], rtol=rtol)
-    assert_allclose(compiled.theta, expected.theta, rtol=0, atol=atol)
+    moves = move(rows, theta, sums, -np.inf, variance=variance, close=CLOSE, backend=backend)
+    taken = steps(given, -np.inf)
+    assert len(taken.steps) == moves.n_empty == taken.n_empty == 1
+    for found in (moves, taken):
+        assert_array_equal((found.theta == theta).all(axis=1), np.arange(len(theta)) == 2)
 
 
 @pytest.mark.parametrize("kind", ["two views", "typical"])
 def test_learned_weights_minimise_the_objective(kind, backend):
-    """At the new centroids and the weights w before, sum_l alpha_l cost_l + lambda sum_l alpha_l
-    log(L alpha_l) is least over the simplex."""
+    """sum_l alpha_l cost_l + lambda sum_l alpha_l log(L alpha_l) is least over the simplex."""
     rows, theta, variance = problem(kind, np.float64)
     entropy = 30.0 * rows.total_weight
     moved = steps((rows, theta, variance), -2.0, most=1, entropy=entropy)
@@ -129,16 +126,16 @@ def test_learned_weights_minimise_the_objective(kind, backend):
     if rows.eta is not None:
         costs = costs + factor * sums.E.sum() * rows.eta
 
-    def objective(alpha):
-        return alpha @ costs + entropy * (alpha * np.log(2 * alpha)).sum()
+    def penalty(alpha):
+        return entropy * (alpha * np.log(2 * alpha)).sum()
 
     assert_array_equal(moved.alphas[0], rows.alpha)
-    best = objective(moved.alphas[1])
-    for change in (1e-3, -1e-3):
-        assert objective(moved.alphas[1] + np.array([change, -change])) > best
-    assert_allclose(
-        moved.steps[0].penalty, entropy * (rows.alpha * np.log(2 * rows.alpha)).sum(), atol=1e-12
+    assert_allclose(moved.steps[0].penalty, penalty(rows.alpha), atol=1e-12)
+    best, *others = (
+        alpha @ costs + penalty(alpha)
+        for alpha in moved.alphas[1] + np.array([[0, 0], [1e-3, -1e-3], [-1e-3, 1e-3]])
     )
+    assert min(others) > best
 
 
 def test_steps_end_where_the_goal_is_out_of_reach(backend):
@@ -175,23 +172,6 @@ def test_steps_end_at_the_tolerance_or_the_number(backend):
         assert len(steps(given, -np.inf, most=50, tol=tol).steps) == first + 1
 
 
-def test_the_given_centroids_are_not_changed(backend):
-    _, theta, _ = given = problem("one view", np.float64)
-    kept = theta.copy()
-    steps(given, -2.0)
-    assert_array_equal(theta, kept)
-
-
-def test_steps_end_where_a_cluster_is_empty(backend):
-    """The centroid of an empty cluster stays, and the caller moves it."""
-    rows, theta, variance = problem("one view", np.float64)
-    theta[2] = 1e3
-    moved = steps((rows, theta, variance), -np.inf)
-    assert len(moved.steps) == 1 and moved.n_empty == 1
-    assert_array_equal(moved.theta[2], theta[2])
-    assert not (moved.theta[:2] == theta[:2]).any()
-
-
 def test_a_repaired_step_counts_its_repairs(backend):
     """Two of three centroids are equal: the hard rule leaves one of them empty."""
     X = np.random.default_rng(0).standard_normal((60, 2))
@@ -207,9 +187,22 @@ def test_a_repaired_step_counts_its_repairs(backend):
 def test_distinct_centroids_are_compared_with_distinct_ones(count):
     """Of a chain of close pairs every second one is distinct."""
     chain = np.arange(6.0)[:, None] * np.ones((1, 2))
-    assert count(chain, 2.0) == 3
-    assert count(chain, 1.9) == 6
-    assert count(np.zeros((4, 3)), 0.0) == 1
+    assert count(chain, 2.0) == 3 and count(chain, 1.9) == 6
+    assert count(np.zeros((4, 3)), 0.0) == count(chain[:1], 0.0) == 1
+    theta = np.random.default_rng(0).standard_normal((500, 6)) + 100
+    theta[400:450], theta[450:] = theta[:50], theta[50:100] + 1e-5
+    assert count(theta, 1e-8) == 400
+    for close in (0.0, 1e-12, 1.0, 100.0):
+        assert count(theta, close) == _reference.count_distinct(theta, close)
+
+
+def test_counting_distinct_centroids_takes_little_memory():
+    tracemalloc.start()
+    assert _core.count_distinct(np.ones((300, 400)), 1e-6) == 1
+    chain = np.arange(300.0)[:, None] * np.ones((1, 400))  # neighbours are 20 apart
+    assert _core.count_distinct(chain, 400.0) == 150
+    assert tracemalloc.get_traced_memory()[1] < 30e6
+    tracemalloc.stop()
 
 
 def test_an_interrupt_ends_steps_of_short_passes():
@@ -227,21 +220,14 @@ def test_an_interrupt_ends_steps_of_short_passes():
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("count", [_core.costs_with, _reference.costs_with])
+@pytest.mark.parametrize("module", [_core, _reference])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_costs_with_one_more_centroid(count, dtype):
+def test_costs_with_one_more_centroid(module, dtype):
     """Each row has the least of its distances from the nearest one and from the new one."""
     nearest, weight = np.array([1, 4, 0.5], dtype=dtype), np.array([1.0, 2.0, 4.0])
     distances = np.array([[2, 0.5], [1, 9], [0, 1]], dtype=dtype)
-    assert count(distances, nearest, weight).tolist() == [1 + 2 + 0, 0.5 + 8 + 2]
-
-
-@pytest.mark.parametrize("lower", [_core.lowered, _reference.lowered])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_costs_are_lowered_by_one_of_these_centroids(lower, dtype):
-    nearest, weight = np.array([1, 4, 0.5], dtype=dtype), np.array([1.0, 2.0, 4.0])
-    distances = np.array([[2, 0.5], [1, 9], [0, 1]], dtype=dtype)
-    assert lower(distances, 1, nearest, weight).tolist() == [0.5, 8.5, 10.5]
+    assert module.costs_with(distances, nearest, weight).tolist() == [1 + 2 + 0, 0.5 + 8 + 2]
+    assert module.lowered(distances, 1, nearest, weight).tolist() == [0.5, 8.5, 10.5]
     assert nearest.tolist() == [0.5, 4, 0.5]
 
 

@@ -1,5 +1,4 @@
-"""Swaps of centroids, as the history and the result of a fit tell; what is estimated is what trying
-every swap gives."""
+"""Swaps of centroids: the history and the result of a fit, and estimates beside trials of each."""
 
 import itertools
 import math
@@ -23,6 +22,17 @@ from sklearn.metrics import adjusted_rand_score
 from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFMultiKernelPowerKMeans
 
 LINE = 100.0 * np.arange(6)[:, None]
+
+
+def far_rows(n=30_000, far=1e4, centers=10):
+    """Return blobs after three far rows."""
+    X, _ = make_blobs(n, 5, centers=centers, random_state=0)
+    return np.vstack([far * np.eye(3, 5), X])
+
+
+def check_far(labels):
+    """Check that each of the far rows has a cluster of its own."""
+    assert len({*labels[:3]}) == 3 and not np.isin(labels[3:], labels[:3]).any()
 
 
 def fit(X, init, swaps, seed=0):
@@ -82,39 +92,35 @@ def test_failed_swaps_are_undone_and_do_not_count_after_one_that_helps():
     local, swapped = (fit(X, X[:19], swaps) for swaps in (0, 5))
     lowest = min(record["objective"] for record in swap_passes(swapped))
     assert swapped.inertia_ <= lowest * (1 + 1e-9) and swapped.inertia_ < 0.97 * local.inertia_
+    batches = PowerKMeans(100, n_init=1, random_state=0).fit(
+        np.random.default_rng(0).standard_normal((1000, 3))
+    )
+    ends = [record["objective"] for record in swap_passes(batches) if record["distinct"] == 100]
+    assert batches.inertia_ <= min(ends) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize(
-    "cls, parameters, most",
-    [
-        (PowerKMeans, {}, 1.05),
-        (PowerKMeans, {"sample": None}, 1.1),
-        # of one start: KMeans(n_init=1) has up to 1.28
-        (PowerKMeans, {"annealing": "paper"}, 1.28),
-        (PowerKMeans, {"annealing": Annealing(end=-4.0)}, 1.28),
-        (FuzzyCMeans, {}, 1.05),
-        (FuzzyCMeans, {"sample": None}, 1.05),
-    ],
-    ids=lambda each: getattr(each, "__name__", str(each)),
-)
+@pytest.mark.parametrize("cls, parameters, most", [
+    (PowerKMeans, {}, 1.05), (PowerKMeans, {"sample": None}, 1.1),
+    # of one start: KMeans(n_init=1) has up to 1.28
+    (PowerKMeans, {"annealing": "paper"}, 1.28),
+    (PowerKMeans, {"annealing": Annealing(end=-4.0)}, 1.28), (FuzzyCMeans, {}, 1.05),
+    (FuzzyCMeans, {"sample": None}, 1.05),
+], ids=lambda each: getattr(each, "__name__", str(each)))  # fmt: skip
 def test_far_rows_that_a_sample_lacks_have_centroids(cls, parameters, most, seed, weighted):
-    """Three of 30 003 rows make nearly all of the cost of any ten centroids that are not at them;
-    samples of 20 000 rows lack some of them. Ten blobs share the other seven centroids."""
-    X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
-    X = np.vstack([1e4 * np.eye(3, 5), X])
-    weight = np.random.default_rng(0).integers(1, 4, len(X)) if weighted else None
+    """Three rows make nearly all of the cost of any ten centroids that are not at them; samples of
+    20 000 rows lack some of them. Ten blobs share the other seven centroids."""
+    X = far_rows()
+    weight = np.random.default_rng(0).integers(1, 4, len(X)) if weighted else np.ones(len(X))
     model = cls(10, random_state=seed, **parameters).fit(X, sample_weight=weight)
-    assert len({*model.labels_[:3]}) == 3
-    assert not np.isin(model.labels_[3:], model.labels_[:3]).any()
-    some = weight[3:] if weighted else None
-    known = cls(7, random_state=seed, **parameters).fit(X[3:], sample_weight=some)
+    check_far(model.labels_)
+    known = cls(7, random_state=seed, **parameters).fit(X[3:], sample_weight=weight[3:])
     assert model.inertia_ <= most * known.inertia_
 
 
 def test_a_search_for_far_rows_that_does_not_help_changes_nothing(tuning):
-    X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
+    X = far_rows()[3:]
     tuning(swaps__lacked=np.inf)
     without = PowerKMeans(10, random_state=0).fit(X)
     tuning(swaps__lacked=0)
@@ -127,23 +133,21 @@ def test_a_search_for_far_rows_that_does_not_help_changes_nothing(tuning):
 
 @pytest.mark.parametrize("sample", ["auto", None])
 def test_far_rows_of_a_source_and_of_views_have_centroids(sample):
-    X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
-    X = np.vstack([1e4 * np.eye(3, 5), X])
+    X = far_rows()
     source = PowerKMeans(10, sample=sample, random_state=0).fit(lambda: iter(np.array_split(X, 5)))
     views = RFFMultiKernelPowerKMeans(
         10, kernels="linear", typicality=None, weight_entropy=1e3, sample=sample, random_state=0
     ).fit([X[:, :3], X[:, 3:]])
-    for labels in (source.predict(X), views.labels_):
-        assert len({*labels[:3]}) == 3 and not np.isin(labels[3:], labels[:3]).any()
+    check_far(source.predict(X))
+    check_far(views.labels_)
 
 
 def test_far_rows_that_the_rows_of_principal_components_lack_have_centroids(tuning):
     """Components of 300 of 2000 rows do not have the columns of most of the six far rows."""
     random, far = np.random.default_rng(0), np.arange(0, 1800, 300)
     X = np.zeros((2000, 200), np.float32)
-    X[:, :20] = random.standard_normal((2000, 20)) + 5 * random.standard_normal((2, 20)).repeat(
-        1000, 0
-    )
+    X[:, :20] = random.standard_normal((2000, 20))
+    X[:, :20] += 5 * random.standard_normal((2, 20)).repeat(1000, 0)
     X[far, 100 + np.arange(6)] = 600
     tuning(components__numbers=60_000, components__margin=0.0)
     model = PowerKMeans(8, random_state=0).fit(X)
@@ -153,46 +157,28 @@ def test_far_rows_that_the_rows_of_principal_components_lack_have_centroids(tuni
 
 def test_far_rows_are_told_by_what_rows_cost_with_the_weights_of_the_views_of_the_fit():
     """With equal weights of the views, a view of noise would cost much more than the far rows."""
-    X, _ = make_blobs(60_000, 5, centers=7, random_state=0)
-    X[:3] = 300 * np.eye(3, 5)
+    X = far_rows(59_997, 300, 7)
     noise = 100 * np.random.default_rng(0).standard_normal((60_000, 4))
     views = RFFMultiKernelPowerKMeans(
         10, kernels="linear", typicality=None, weight_entropy=0.1, n_init=1, random_state=0
     ).fit([X, noise])
     assert views.kernel_weights_[0] > 0.99
-    labels = views.labels_
-    assert len({*labels[:3]}) == 3 and not np.isin(labels[3:], labels[:3]).any()
+    check_far(views.labels_)
 
 
 def test_far_rows_in_single_precision_and_copies_cost_nothing_else():
     """All costs, or all but the costs of far rows, are rounding errors."""
-    X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
-    far = np.vstack([1e6 * np.eye(3, 5) + 1e6, X]).astype(np.float32)
-    assert math.isfinite(PowerKMeans(10, random_state=0).fit(far).inertia_)
+    far = far_rows(far=1e6) + np.eye(30_003)[:, :3].sum(axis=1)[:, None] * 1e6
+    assert math.isfinite(PowerKMeans(10, random_state=0).fit(far.astype(np.float32)).inertia_)
     places = np.random.default_rng(0).standard_normal((300, 20))
     copies = np.repeat(places, 100, axis=0).astype(np.float32)
     assert PowerKMeans(300, random_state=0).fit(copies).inertia_ <= 1e-6 * len(copies)
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
-def test_far_rows_have_their_weights_in_the_unit_of_the_others(scale):
-    X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
-    X = np.vstack([X, X[:20] + 80 * np.random.default_rng(0).standard_normal((20, 5))])
-    labels = [
-        PowerKMeans(15, random_state=1).fit(X, sample_weight=weight).labels_
-        for weight in (None, np.full(len(X), scale))
-    ]
-    assert_array_equal(*labels)
-
-
 def test_rows_on_their_centroids_end_the_swaps():
-    X = np.repeat(np.eye(4), 10, axis=0)
-    model = fit(X, np.eye(4), 5)
-    assert not swap_passes(model) and model.inertia_ == pytest.approx(0, abs=1e-12)
-
-
-def test_few_rows_away_from_centroids_end_the_batches():
     """Fewer rows than a batch has centroids can be new ones."""
+    model = fit(np.repeat(np.eye(4), 10, axis=0), np.eye(4), 5)
+    assert not swap_passes(model) and model.inertia_ == pytest.approx(0, abs=1e-12)
     X = np.repeat(np.arange(100.0)[:, None] * 10, 4, axis=0)
     X[:2, 0] += [0.5, 0.25]
     model = PowerKMeans(100, random_state=0).fit(X)
@@ -200,35 +186,21 @@ def test_few_rows_away_from_centroids_end_the_batches():
     assert model.inertia_ == pytest.approx(np.var(X[:4]) * 4, abs=1e-6)
 
 
-def test_batches_that_fail_are_undone():
-    X = np.random.default_rng(0).standard_normal((1000, 3))
-    model = PowerKMeans(100, n_init=1, random_state=0).fit(X)
-    ends = [record["objective"] for record in swap_passes(model) if record["distinct"] == 100]
-    assert model.inertia_ <= min(ends) * (1 + 1e-6)
-
-
 @pytest.mark.parametrize("views", [1, 2])
 def test_batches_lower_the_objective_until_the_smallest_fail(views):
     """Each batch has passes after centroids are added, and after as many are removed."""
     X, y = make_blobs(4000, 6, centers=120, cluster_std=0.4, random_state=0)
-    y = np.unique(y, return_inverse=True)[1]
-    if views == 1:
-        local, swapped = (
-            PowerKMeans(120, annealing=Annealing(swaps=swaps), n_init=1, random_state=1).fit(X)
-            for swaps in (0, 20)
-        )
-    else:
-        local, swapped = (
-            RFFMultiKernelPowerKMeans(
-                120, kernels="linear", typicality=None, annealing=Annealing(swaps=swaps),
-                n_init=1, random_state=1, weight_entropy=1e3,
-            ).fit([X[:, :3], X[:, 3:]])
-            for swaps in (0, 20)
-        )  # fmt: skip
-    assert swapped.objective_ < local.objective_ and len(swapped.cluster_centers_) == 120
-    assert adjusted_rand_score(y, swapped.labels_) > max(
-        0.97, adjusted_rand_score(y, local.labels_)
+    given, cls, more = X, PowerKMeans, {}
+    if views == 2:
+        given, cls = [X[:, :3], X[:, 3:]], RFFMultiKernelPowerKMeans
+        more = {"kernels": "linear", "typicality": None, "weight_entropy": 1e3}
+    local, swapped = (
+        cls(120, annealing=Annealing(swaps=swaps), n_init=1, random_state=1, **more).fit(given)
+        for swaps in (0, 20)
     )
+    assert swapped.objective_ < local.objective_ and len(swapped.cluster_centers_) == 120
+    found, before = (adjusted_rand_score(y, model.labels_) for model in (swapped, local))
+    assert found > max(0.97, before)
     distinct = [record["distinct"] for record in swap_passes(swapped)]
     runs = [number > 120 for number, _ in itertools.groupby(distinct, lambda n: n > 120)]
     assert max(distinct) > 150 and len(runs) >= 8 and 120 in distinct
@@ -363,8 +335,7 @@ def test_centroids_are_removed_where_their_rows_have_another_one_near(weighted, 
 
 
 def test_more_centroids_are_removed_than_have_a_neighbour_that_stays():
-    X = np.repeat([0.0, 1.0, 100.0, 101.0], 5)[:, None]
-    level, state = run_of([X], 4)
+    level, state = run_of([np.repeat([0.0, 1.0, 100.0, 101.0], 5)[:, None]], 4)
     theta = np.unique(shifted_features(level.rows), axis=0).astype(np.float64)
     state = state._replace(theta=theta)
     left = [len(module._without_cheapest(level, state, count).theta) for count in (1, 2, 3)]
@@ -404,46 +375,6 @@ def test_centroids_of_empty_clusters_move_to_the_rows_of_the_largest_weighted_co
         state = state._replace(assigned=SimpleNamespace(own=X[:, 0] ** 2))
     assert level._relocate(state, theta, np.array([False, True, True])) == 2
     assert_allclose(theta[:, 0] + level.rows.shift, [0, 3, 5])
-
-
-def test_a_batch_that_raises_the_cost_leaves_no_trace(monkeypatch):
-    """Neither in the centroids nor in what is known of the rows; one that lowers it stays."""
-    level, state = run_of([data()[0]], 40)
-    batches = module.Batches(level)
-    state, cost = batches.cost(state)
-    for move, stays in ((9.0, False), (0.0, False), (-1e-3, True)):
-        before = state.theta, state.alpha, state.assigned, batches._nearest
-        new = SimpleNamespace(cost=[], own=np.full(300, move))
-
-        def exchange(level, state, nearest, count, before=before, new=new):
-            assert nearest is before[3] and count == 5
-            return state._replace(theta=before[0] + 1, alpha=before[1] + 1, assigned=new)
-
-        def changed(self, state, move=move, new=new):
-            self._nearest = new.own
-            return state, cost + move
-
-        monkeypatch.setattr(module, "_exchange", exchange)
-        monkeypatch.setattr(module.Batches, "cost", changed)
-        state, found = batches.swap(state, 5, cost)
-        assert found == cost + move
-        after = state.theta, state.alpha, state.assigned, batches._nearest
-        assert all(a is b for a, b in zip(before, after)) != stays
-
-
-def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monkeypatch):
-    (level, state), tried = run_of([data()[0]], 40), []
-    costs = iter([8.0, 9.0, 9.0, 9.0, 7.0, 7.0, 7.0 * (1 - 1e-6), 1.0])
-
-    def swap(self, state, count, cost):
-        tried.append((count, cost))
-        return state, next(costs)
-
-    monkeypatch.setattr(module.Batches, "cost", lambda self, state: (state, 10.0))
-    monkeypatch.setattr(module.Batches, "swap", swap)
-    module._improve_in_batches(level, state, 15)
-    costs = [10.0, 8.0, 8.0, 8.0, 8.0, 7.0, 7.0]
-    assert tried == [*zip([13, 13, 6, 3, 2, 2, 2], costs)]
 
 
 def test_a_level_is_compared_with_the_level_before_it(monkeypatch, tuning):

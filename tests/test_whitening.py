@@ -11,13 +11,14 @@ from contracts.core import sparse_rows
 from contracts.passes import fit_components, ones
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.datasets import load_digits, load_iris, make_blobs, make_moons
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import scale
 
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans
 from rffpk import RFFMultiKernelPowerKMeans as MultiView
+from rffpk.sources import from_array
 
 K = 3
 
@@ -59,12 +60,6 @@ def test_components_follow_the_definition(n, d, k, exponent):
         assert_allclose(found * signs, expected, atol=1e-8)
 
 
-def test_a_weight_of_two_is_two_rows():
-    X, p = random_rows(40, 12), np.random.default_rng(1).integers(0, 3, 40)
-    twice = np.repeat(X, p, axis=0)
-    assert_allclose(fitted(X, p.astype(float))(X), fitted(twice)(X), atol=1e-9)
-
-
 def test_rows_have_the_same_bits_whatever_other_rows_there_are():
     X = random_rows(9000, 30).astype(np.float32)  # in several tiles of many blocks
     whitening = fitted(X)
@@ -77,12 +72,10 @@ def test_rows_have_the_same_bits_whatever_other_rows_there_are():
 
 def test_components_that_are_rounding_errors_are_left_out():
     X = random_rows(100, 3)
-    assert fitted(np.hstack([X, X @ np.ones((3, 2))]), exponent=1.0)(np.ones((4, 5))).shape == (
-        4,
-        3,
-    )
-    equal = fitted(np.full((5, 2), 0.7), exponent=1.0)
-    assert_array_equal(equal(np.full((3, 2), 0.7)), np.zeros((3, 1)))
+    found = fitted(np.hstack([X, X @ np.ones((3, 2))]), exponent=1.0)
+    assert found(np.ones((4, 5))).shape == (4, 3)
+    equal = np.full((5, 2), 0.7)
+    assert_array_equal(fitted(equal, exponent=1.0)(equal), np.zeros((5, 1)))
 
 
 def test_full_whitening_is_invariant_to_linear_maps_of_the_columns():
@@ -93,18 +86,14 @@ def test_full_whitening_is_invariant_to_linear_maps_of_the_columns():
         assert adjusted_rand_score(*labels) == 1.0
 
 
-def blocks_of(X, size):
-    return lambda: (X[i : i + size] for i in range(0, len(X), size))
-
-
 @pytest.mark.parametrize("cls", [PowerKMeans, partial(FuzzyCMeans, m=1.1), DiffusionPowerKMeans])
-def test_models_on_whitened_components(cls, tmp_path):
-    X, y = load_digits(return_X_y=True)
+def test_models_on_whitened_components(cls, digits, tmp_path):
+    X, y = digits
     model = cls(10, whitening=0.5, random_state=0).fit(X)
     assert_array_equal(model.predict(X), model.labels_)
     model.save(tmp_path / "model.rffpk")
     assert_array_equal(rffpk.load(tmp_path / "model.rffpk").predict(X), model.labels_)
-    read = cls(10, whitening=0.5, random_state=0).fit(blocks_of(X, 500))
+    read = cls(10, whitening=0.5, random_state=0).fit(from_array(X, block_rows=500))
     assert_array_equal(read.predict(X), model.labels_)
     assert adjusted_rand_score(y, model.labels_) > 0.55
     if cls is not DiffusionPowerKMeans:
@@ -114,17 +103,21 @@ def test_models_on_whitened_components(cls, tmp_path):
             read.partial_fit(X[i : i + 600])
 
 
-def test_views_of_columns_are_whitened():
-    X, _ = load_digits(return_X_y=True)
-    views = [X[:, :32], X[:, 32:]]
-    model = MultiView(10, kernels=[("linear", 1.0)] * 2, random_state=0).fit(views)
-    assert model.cluster_centers_.shape == (10, 40)
-    assert_array_equal(model.predict(views)[model.labels_ >= 0], model.labels_[model.labels_ >= 0])
+@pytest.mark.parametrize("is_lacking", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
+def test_views_of_columns_are_whitened(is_lacking, digits):
+    """Also of rows that lack a view."""
+    views = [digits[0][:, :32].copy(), digits[0][:, 32:]]
+    if is_lacking:
+        views[0][::7] = np.nan
+    kernels = "auto" if is_lacking else [("linear", 1.0)] * 2
+    model = MultiView(10, kernels=kernels, allow_missing_views=is_lacking, random_state=0)
+    model.fit(views)
+    assert is_lacking or model.cluster_centers_.shape == (10, 40)
+    assert_array_equal(model.predict(views), model.labels_)
 
 
-def test_the_default_takes_graphs_and_components_of_each_view_and_of_all():
-    X, _ = load_digits(return_X_y=True)
-    views = [X[:600, :32], 5 * X[:600, 32:]]
+def test_the_default_takes_graphs_and_components_of_each_view_and_of_all(digits):
+    views = [digits[0][:600, :32], 5 * digits[0][:600, 32:]]
     model = MultiView(10, random_state=0).fit(views)
     assert_array_equal(model.predict(views), model.labels_)
     kinds = [(type(each).__name__, getattr(each, "whitening", 0)) for each in model.feature_maps_]
@@ -141,51 +134,30 @@ def test_the_default_takes_graphs_and_components_of_each_view_and_of_all():
     assert_allclose(np.abs(np.sum(found * components, axis=0)), (components**2).sum(axis=0))
 
 
-def test_one_array_has_two_graphs_and_components():
-    X, _ = load_digits(return_X_y=True)
-    model = MultiView(10, random_state=0).fit(X[:300])
+def test_one_array_has_two_graphs_and_components(digits):
+    X = digits[0][:300]
+    model = MultiView(10, random_state=0).fit(X)
     assert model.kernel_weights_.shape == (3,)
-    assert_array_equal(model.set_params(kernels="rbf").predict(X[:300]), model.labels_)
+    assert_array_equal(model.set_params(kernels="rbf").predict(X), model.labels_)
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, np.asarray])
-def test_views_side_by_side_may_be_sparse(form):
-    X, _ = load_digits(return_X_y=True)
-    dense = MultiView(5, random_state=0).fit([X[:200, :32], X[:200, 32:]])
-    model = MultiView(5, random_state=0).fit([sparse.csr_array(X[:200, :32]), form(X[:200, 32:])])
+def test_views_side_by_side_may_be_sparse(form, digits):
+    views = np.split(digits[0][:200], 2, axis=1)
+    dense, model = (
+        MultiView(5, random_state=0).fit(xs)
+        for xs in (views, [sparse.csr_array(views[0]), form(views[1])])
+    )
     assert adjusted_rand_score(dense.labels_, model.labels_) > 0.9
-
-
-@pytest.mark.exhaustive
-def test_rows_that_lack_a_view_are_whitened():
-    X, _ = load_digits(return_X_y=True)
-    views = [X[:, :32].copy(), X[:, 32:]]
-    views[0][::7] = np.nan
-    model = MultiView(10, kernels="auto", allow_missing_views=True, random_state=0).fit(views)
-    assert_array_equal(model.predict(views), model.labels_)
-
-
-@pytest.mark.parametrize("cls", [PowerKMeans, FuzzyCMeans, DiffusionPowerKMeans, DiffusionMap])
-@pytest.mark.parametrize("whitening", [-0.1, 1.5, "half", True])
-def test_whitening_is_refused_by_name(cls, whitening):
-    with pytest.raises((ValueError, TypeError), match="whitening"):
-        cls(2, whitening=whitening).fit(random_rows(20, 3))
 
 
 # ---- the choice ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("parameters", "options"),
-    [
-        ({}, 9),
-        ({"whitening": None}, 0),
-        ({"n_neighbors": 10}, 5),
-        ({"time": 30.0}, 8),
-        ({"metric": "cosine"}, 9),
-        ({"whitening": 0.5, "n_neighbors": 10}, 0),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "options"), [
+    ({}, 9), ({"whitening": None}, 0), ({"n_neighbors": 10}, 5), ({"time": 30.0}, 8),
+    ({"metric": "cosine"}, 9), ({"whitening": 0.5, "n_neighbors": 10}, 0),
+])  # fmt: skip
 def test_only_automatic_parameters_are_tried(parameters, options):
     X = random_rows(200, 5)  # without clusters, so that the first options do not agree
     tried = DiffusionPowerKMeans(3, random_state=0, **parameters).fit(X).feature_map_.choices_
@@ -228,24 +200,6 @@ def test_clusters_that_touch_are_those_of_the_columns(n, d, apart):
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.labels_)
 
 
-def test_sparse_clusters_that_touch_are_those_of_dense_rows():
-    X, y = touching(300, 3, 4)
-    X = np.where(np.abs(X) < 0.3, 0, X)
-    model = DiffusionPowerKMeans(3, random_state=0)
-    labels, dense = model.fit(X).labels_, model.feature_map_.choices_
-    assert_array_equal(model.fit(sparse.csr_array(X)).labels_, labels)
-    assert model.feature_map_.time_ == 0
-    assert model.feature_map_.choices_[-1]["agreement"] == dense[-1]["agreement"]
-    assert_array_equal(model.feature_map_.transform(sparse.csr_array(X)).toarray(), X)
-
-
-def test_shapes_are_those_of_a_graph():
-    X, y = make_moons(600, noise=0.08, random_state=0)
-    model = DiffusionPowerKMeans(2, random_state=0).fit(X)
-    assert model.feature_map_.time_ > 0
-    assert adjusted_rand_score(y, model.labels_) >= 0.99
-
-
 def test_a_small_cluster_that_a_sample_misses_keeps_the_graph():
     """Of 6000 rows 15 are a cluster of their own: k-means on the columns divides another."""
     X, y = touching(6000, 2, 6)
@@ -264,22 +218,6 @@ def test_a_parameter_of_the_map_asks_for_one(given):
     assert mapped.time_ > 0 and all(each["neighbors"] for each in mapped.choices_)
 
 
-def test_unequal_blobs_and_flowers_are_found():
-    """Whitened graphs divide the largest of the blobs."""
-    X, y = make_blobs([700, 200, 100], random_state=2)
-    assert adjusted_rand_score(y, DiffusionPowerKMeans(3, random_state=0).fit_predict(X)) > 0.95
-    X, y = load_iris(return_X_y=True)
-    assert adjusted_rand_score(y, DiffusionPowerKMeans(3, random_state=0).fit_predict(X)) > 0.72
-
-
-def test_near_groups_of_two_far_pairs_are_found():
-    """Whitened components of pairs, one apart and a hundred from each other, hide the groups."""
-    places = np.array([[0, 0], [1, 0], [100, 0], [101, 0]])
-    y = np.repeat(np.arange(4), 100)
-    X = places[y] + np.random.default_rng(0).normal(0, 0.1, (400, 2))
-    assert adjusted_rand_score(y, DiffusionPowerKMeans(4, random_state=0).fit_predict(X)) == 1
-
-
 def test_rows_that_weights_draw_several_times_are_found():
     moons, y = make_moons(2500, noise=0.05, random_state=0)
     random = np.random.default_rng(0)
@@ -287,20 +225,6 @@ def test_rows_that_weights_draw_several_times_are_found():
     X, weight = np.hstack([scale(moons), flags]), random.integers(1, 4, 2500)
     model = DiffusionPowerKMeans(2, random_state=0).fit(X, sample_weight=weight)
     assert adjusted_rand_score(y, model.labels_) == 1.0
-
-
-@pytest.mark.exhaustive
-def test_the_same_choice_for_any_number_of_threads():
-    X, _ = load_digits(return_X_y=True)
-    one, three = (DiffusionPowerKMeans(10, random_state=0, n_jobs=n).fit(X) for n in (1, 3))
-    assert one.feature_map_.choices_ == three.feature_map_.choices_
-    assert_array_equal(one.labels_, three.labels_)
-
-
-def test_a_number_of_components_is_that_of_the_map_that_is_taken():
-    X, _ = load_digits(return_X_y=True)
-    model = DiffusionPowerKMeans(4, n_components=10, random_state=0).fit(X[:500])
-    assert model.feature_map_.n_components_ == 10
 
 
 @pytest.mark.exhaustive
@@ -312,24 +236,19 @@ def test_a_heavy_row_leaves_others_in_the_sample():
     assert len({each["agreement"] for each in tried.choices_}) > 1
 
 
-@pytest.mark.parametrize("size, message", [(1e160, "overflow"), (1e-170, "underflow")])
-def test_sizes_beyond_the_type_are_refused(size, message):
-    with pytest.raises(ValueError, match=f"^X: .*{message}"):
-        PowerKMeans(3, whitening=1.0).fit(random_rows(50, 4) * size)
-
-
-@pytest.mark.parametrize("power", [-0.1, 1.5, "half", True])
-def test_powers_of_whitened_views_are_checked(power):
-    message = r"kernels\[1\]: the power of 'linear'=.*: must be"
+@pytest.mark.parametrize("model, X, message", [
+    *((cls(2, whitening=power), 1.0, "whitening") for power in (-0.1, 1.5, "half", True)
+      for cls in (PowerKMeans, FuzzyCMeans, DiffusionPowerKMeans, DiffusionMap)),
+    *((MultiView(2, kernels=["rbf", ("linear", power)]), 1.0,
+       r"kernels\[1\]: the power of 'linear'=.*: must be") for power in (-0.1, 1.5, "half", True)),
+    (PowerKMeans(3, whitening=1.0), 1e160, "^X: .*overflow"),
+    (PowerKMeans(3, whitening=1.0), 1e-170, "^X: .*underflow"),
+    *((DiffusionMap(whitening=power), sparse.csr_array([[1e200], [0.0]]), "^X: .* overflow")
+      for power in (0.0, 1.0)),
+])  # fmt: skip
+def test_bad_powers_and_sizes_are_refused_by_name(model, X, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        MultiView(2, kernels=["rbf", ("linear", power)]).fit(random_rows(50, 4))
-
-
-@pytest.mark.parametrize("whitening", [0.0, 1.0])
-def test_sparse_rows_whose_squares_overflow_are_refused_by_name(whitening):
-    X = sparse.csr_array([[1e200], [0.0]])
-    with pytest.raises(ValueError, match="^X: .* overflow"):
-        DiffusionMap(whitening=whitening, random_state=0).fit(X)
+        model.fit(X * random_rows(50, 4) if np.isscalar(X) else X)
 
 
 def test_components_make_no_copy_of_rows_in_float64():
