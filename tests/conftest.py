@@ -148,7 +148,7 @@ def python():
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=3000 if "RFFPK_ALLOCATIONS" in os.environ else 300,
         )
         if check:
             assert done.returncode == 0, done.stderr
