@@ -13,7 +13,7 @@ from contracts.passes import one_pass as one_pass_of_fits
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from passes import make_rows, one_pass, power_constant, shifted_features
+from passes import make_rows, one_pass, power_constant, shifted_features, tight_groups
 from sklearn.base import clone
 
 from rffpk import (
@@ -401,15 +401,6 @@ def test_input_is_read_in_place_and_left_unchanged(tmp_path, dtype, tuning):
         tracemalloc.stop()
     assert_array_equal(X, kept)
     assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
-
-
-def tight_groups(n, d, k, dtype):
-    """Return rows in groups that are far apart, with two centroids in each group."""
-    random = np.random.default_rng(0)
-    centers = np.repeat(1000 * random.standard_normal((k // 2, d)), 2, axis=0)
-    x = centers[random.integers(k, size=n)] + 0.1 * random.standard_normal((n, d))
-    theta = centers + 0.1 * random.standard_normal((k, d))
-    return x.astype(dtype), theta.astype(dtype)
 
 
 # What rounding may be of a squared distance, wherever it is not of the features.
