@@ -1,6 +1,8 @@
+import faulthandler
 import os
 import subprocess
 import sys
+import warnings
 from collections import defaultdict
 from dataclasses import replace
 from importlib.util import find_spec
@@ -109,6 +111,34 @@ def digits():
 
 
 @pytest.fixture
+def forked():
+    """Call a function in a forked child; return the small numbers that it returns.
+
+    A child that hangs prints where, and ends.
+    """
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork here")
+
+    def call(function):
+        read, write = os.pipe()
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+            child = os.fork()
+        if not child:
+            try:
+                faulthandler.dump_traceback_later(100, exit=True, file=sys.__stderr__)
+                os.write(write, bytes(function()))
+            finally:
+                os._exit(0)
+        os.close(write)
+        with os.fdopen(read, "rb") as file:
+            numbers = [*file.read()]
+        os.waitpid(child, 0)
+        return numbers
+
+    return call
+
+
+@pytest.fixture
 def python():
     """Run Python code in a new process; return its standard output."""
 
@@ -118,7 +148,7 @@ def python():
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=3000 if "RFFPK_ALLOCATIONS" in os.environ else 300,
         )
         if check:
             assert done.returncode == 0, done.stderr

@@ -1,7 +1,6 @@
-"""Mutation testing: which small changes of a module do its tests not notice?
+"""Mutation testing: which small changes of a module do tests not notice?
 
-    python tests/mutants.py                                    # each module of TESTS, 40 mutants
-    python tests/mutants.py rows/sums.py --sample 1000       # all mutants of one module
+    python tests/mutants.py rows/sums.py tests/test_pass.py --sample 40
 
 Each mutant is a copy of the package in which one operator, number, condition or call of min or max
 is another one. It is killed if a test fails or the tests take far too long. The survivors are
@@ -25,36 +24,6 @@ import time
 from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
 from pathlib import Path
 from py_compile import PycInvalidationMode
-
-# Files of fast tests that concern a module, and which of their tests run (-k of pytest).
-TESTS = {
-    "anneal/schedule.py": ("schedule", ""),
-    "anneal/records.py": (
-        "rare_cases multiview",
-        "penalty or weights_are or median or references or reference_dist",
-    ),
-    "anneal/decompositions.py": ("rare_cases math anneal multiview exact", "critical"),
-    "anneal/swaps.py": ("swaps", ""),
-    "anneal/starts.py": ("random_parts many_clusters", "centroid and not passes or samples"),
-    "anneal/hard_pass.py": ("bounds", "not f64"),
-    "anneal/feature_fit.py": ("anneal", "inertia or papers or best_of or max_iter"),
-    "rows/sums.py": ("pass", "numpy and (rule or weights or extreme or fuzzy)"),
-    "system/linalg.py": (
-        "decompositions rare_cases exact famkkm smkc",
-        "eigen or driver or ritz or polar or rank or certificates",
-    ),
-    "spaces/spectrum.py": (
-        "rare_cases diffusion diffusion_views",
-        "decay or (diffusion and not scikit)",
-    ),
-    "fusion/famkkm.py": (
-        "rare_cases famkkm",
-        "agreements or update or printed or map or fusion",
-    ),
-    "fusion/smkc.py": ("smkc", "direct or factor or rank or certificates or iter"),
-    "spaces/fourier.py": ("feature_maps hostile_input", "feature_maps or phases"),
-    "spaces/kernels.py": ("kernels", ""),
-}
 
 OPERATORS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult,
@@ -168,38 +137,26 @@ def survives(folder, tests, limit, marks=""):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("modules", nargs="*", default=[*TESTS])
-    parser.add_argument("--sample", type=int, default=40, help="most mutants of a module")
+    parser.add_argument("module", help="a path in the package")
+    parser.add_argument("tests", nargs="+", help="arguments of pytest")
+    parser.add_argument("--sample", type=int, default=40, help="most mutants of the module")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     os.environ |= {"CI": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
     with tempfile.TemporaryDirectory() as folder:
-        package = copied_package(folder)
+        path = copied_package(folder) / options.module
         import_all_but_the_package()
-        for module in options.modules:
-            path = package / module
-            files, which = TESTS[module]
-            tests = [f"tests/test_{file}.py" for file in files.split()]
-            tests += ["-k", which] if which else []
-            source = path.read_text()
-            started = time.monotonic()
-            if not survives(folder, tests, 600):
-                sys.exit(f"{module}: the tests fail without a mutation")
-            limit = 30 + int(5 * (time.monotonic() - started))
-            candidates = [*mutants(source)]
-            chosen = random.Random(options.seed).sample(
-                candidates, min(options.sample, len(candidates))
-            )
-            alive = 0
-            for line, description, mutant in sorted(chosen):
-                path.write_text(mutant)
-                if survives(folder, tests, limit):
-                    alive += 1
-                    text = source.splitlines()[line - 1].strip()
-                    print(f"{module}:{line}: {description}: {text}", flush=True)
-            path.write_text(source)
-            print(f"{module}: {len(chosen) - alive} of {len(chosen)} mutants are killed, out of "
-                  f"{len(candidates)} possible ones", flush=True)  # fmt: skip
+        source, started = path.read_text(), time.monotonic()
+        if not survives(folder, options.tests, 600):
+            sys.exit("The tests fail without a mutation.")
+        limit, candidates = 30 + int(5 * (time.monotonic() - started)), [*mutants(source)]
+        size = min(options.sample, len(candidates))
+        for line, description, mutant in random.Random(options.seed).sample(candidates, size):
+            path.write_text(mutant)
+            if survives(folder, options.tests, limit):
+                text = source.splitlines()[line - 1].strip()
+                print(f"{options.module}:{line}: {description}: {text}", flush=True)
+        print(f"tried {size} of {len(candidates)} mutants")
 
 
 if __name__ == "__main__":

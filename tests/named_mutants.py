@@ -259,7 +259,7 @@ RULES = [
            "anneal/hard_pass.py:_most_of_others",
            "np.where(near == np.arange(len(near))[:, None], 0, shifts[near]).max(axis=1)",
            "shifts"),
-    Mutant("pass.py::test_any_number_of_centroids",
+    Mutant("pass.py::test_core_agrees_with_its_twin_at_edges_of_tiles",
            "_core/sums.h:add_rows", "v[r] * p[col + r]", "v[r]"),
     Mutant("local_passes.py::test_the_first_of_equals_is_the_nearest",
            "_core/near.h:near_choose", "here < number", "here > number"),

@@ -205,6 +205,15 @@ def shifted_features(rows):
     return one_pass(rows, origin, -math.inf, want=("features",))[1]["features"]
 
 
+def tight_groups(n, d, k, dtype):
+    """Return rows in groups that are far apart, with two centroids in each group."""
+    random = np.random.default_rng(0)
+    centers = np.repeat(1000 * random.standard_normal((k // 2, d)), 2, axis=0)
+    x = centers[random.integers(k, size=n)] + 0.1 * random.standard_normal((n, d))
+    theta = centers + 0.1 * random.standard_normal((k, d))
+    return x.astype(dtype), theta.astype(dtype)
+
+
 class Step(NamedTuple):
     """The record of a step."""
 

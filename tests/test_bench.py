@@ -1,8 +1,6 @@
-"""The data folder of the benchmarks: sets that are missing, and where they come from."""
+"""The benchmarks: the origins of data sets, tables of figures, and measured classes."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,42 +11,6 @@ import rffpk
 
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.skipif(not (ROOT / "bench").exists(), reason="only in the repository")
-
-
-def papers(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "bench.papers", *arguments],
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    "stored, only, message",
-    [
-        ([], [], "has no NAME.npz; bench/README.md says what"),
-        (["other"], [], "has none of the sets 3sources, bbcsport, "),
-        (["yale"], ["--only", "mkc-ae"], "has none of the sets mfeat; bench/README.md says where"),
-    ],
-)
-def test_a_folder_without_the_data_sets_is_named_in_one_line(stored, only, message, tmp_path):
-    for name in stored:
-        np.savez(tmp_path / f"{name}.npz", X=np.eye(3), y=np.arange(3))
-    out = tmp_path / "out"
-    done = papers("--data", str(tmp_path), "--out", str(out), *only)
-    assert done.returncode == 2 and not done.stdout and not out.exists()
-    [line] = [line for line in done.stderr.splitlines() if "error:" in line]
-    assert f"{tmp_path} {message}" in line and "Traceback" not in done.stderr
-
-
-@pytest.mark.exhaustive
-def test_a_figure_without_its_data_set_is_left_out(tmp_path):
-    np.savez(tmp_path / "yale.npz", X=np.eye(3), y=np.arange(3))
-    out = tmp_path / "out"
-    cache = str(tmp_path / "cache.jsonl")
-    done = papers("--data", str(tmp_path), "--out", str(out), "--cache", cache, "--only", "anchors")
-    assert done.returncode == 0, done.stderr
-    assert f"left out: {tmp_path / 'mfeat.npz'} is missing" in done.stdout
 
 
 def test_the_origin_of_each_set_of_the_papers_tables_is_documented(monkeypatch):

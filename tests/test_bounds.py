@@ -100,19 +100,6 @@ def test_maps_and_views(dtype, n_threads):
     assert bounded.visited < 0.6 * 30 * rows.n
 
 
-def test_a_centroid_that_moves_far_is_followed(dtype):
-    X, random = mixture(3000, 8, 5, dtype, 1)
-    rows = column_rows(X, None, 1)
-    theta = shifted_features(rows.take(np.arange(8))).astype(np.float64)
-    bounded = Passes(rows)
-    for turn in range(20):
-        bounded.sums(theta)
-        expected = one_pass(rows, theta, -np.inf, want=("labels",))[1]["labels"]
-        assert_array_equal(bounded.known.labels, expected)
-        theta = theta.copy()
-        theta[turn % 8] += random.standard_normal(5) * 10.0 ** random.uniform(-4, 1)
-
-
 @pytest.mark.promise(
     "Memory",
     "Passes that skip rows keep 13 bytes for each row (21 in float64), and copy at most 4 MB "
@@ -176,33 +163,26 @@ def test_bounds_and_near_centroids_are_not_used_where_they_do_not_hold(tuning, k
     assert_array_equal(models[0].labels_, models[1].labels_)
 
 
-def test_bounds_are_for_many_rows_whose_passes_are_long():
+def test_bounds_and_near_centroids_are_for_many_rows_whose_passes_are_long():
+    """Typicality, learned weights of views and missing views exclude both."""
     rows = column_rows(np.random.default_rng(0).standard_normal((10**5, 50)), None, 1)
     assert hard_plan(rows, 99).bounded
     assert not hard_plan(rows, 10).bounded and not hard_plan(rows, 1).bounded
     assert not hard_plan(rows.take(np.arange(1000)), 99).bounded
-
-
-def test_near_centroids_are_for_many_centroids_and_long_passes():
     rows = column_rows(np.zeros((30_000, 50), np.float32), None, 1)
-    assert hard_plan(rows, 200).near and not hard_plan(rows, 99).near
-    assert not hard_plan(rows.take(np.arange(20_000)), 200).near
-    for n, is_near in ((2**31 - 1, True), (2**31, False)):  # row numbers are int32
-        endless = np.broadcast_to(np.float32(0), (n, 50))
-        assert hard_plan(replace(rows, xs=[endless]), 200).near is is_near
-    assert not hard_plan(replace(rows, xs=2 * rows.xs, maps=2 * rows.maps), 200).near
-    assert not hard_plan(replace(rows, maps=[Fourier(np.eye(50))]), 200).near
-
-
-def test_each_of_typicality_learned_weights_and_missing_views_excludes_both():
-    rows = column_rows(np.zeros((30_000, 50), np.float32), None, 1)
-    assert hard_plan(rows, 200).near and hard_plan(rows, 200).bounded
-    for each, learns_weights in (
-        (replace(rows, eta=np.ones(1), m=2.0), False),
-        (replace(rows, present=np.ones(len(rows.xs[0]), np.uint8)), False),
-        (rows, True),
+    assert all(hard_plan(rows, 200)[:2]) and not hard_plan(rows, 99).near
+    assert not any(hard_plan(rows, 200, learns_weights := True))
+    assert not any(hard_plan(replace(rows, eta=np.ones(1), m=2.0), 200, not learns_weights))
+    assert not any(hard_plan(replace(rows, present=np.ones(rows.n, np.uint8)), 200))
+    for other in (
+        rows.take(np.arange(20_000)),
+        replace(rows, xs=[np.broadcast_to(np.float32(0), (2**31, 50))]),  # row numbers are int32
+        replace(rows, xs=2 * rows.xs, maps=2 * rows.maps),
+        replace(rows, maps=[Fourier(np.eye(50))]),
     ):
-        assert not any(hard_plan(each, 200, learns_weights))
+        assert not hard_plan(other, 200).near
+    most = replace(rows, xs=[np.broadcast_to(np.float32(0), (2**31 - 1, 50))])
+    assert hard_plan(most, 200).near
 
 
 @pytest.mark.parametrize("weights", [None, (0.1, 1.0, 1e-12)])

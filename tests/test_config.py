@@ -1,7 +1,5 @@
 """Backends, instruction sets, the limit of BLAS and the command line."""
 
-import contextlib
-import multiprocessing
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -17,31 +15,24 @@ from rffpk import _core
 from rffpk.__main__ import main
 
 
-def test_report_of_the_configuration(capsys):
-    config = rffpk.show_config()
-    assert config["isa"] == config["isa_levels"][-1] or "RFFPK_ISA" in os.environ
-    assert config["threads"] >= 1 and config["blas"]
-    assert config["threads_by"] in ("own", "openmp")
+def test_the_configuration_is_reported_with_what_is_missing_or_slow(monkeypatch, capsys):
+    shown = rffpk.show_config()
+    capped = shown["isa"] != shown["isa_levels"][-1]
+    assert not capped or "RFFPK_ISA" in os.environ
+    assert any("RFFPK_ISA" in text for text in shown["slow"]) == capped
+    assert shown["threads"] >= 1 and shown["blas"] and shown["threads_by"] in ("own", "openmp")
+    assert not any(text.startswith("matplotlib ") for text in shown["missing"])
+    assert ("distributed (extra dask)" in shown["missing"]) == (find_spec("distributed") is None)
     main(["info"])
     printed = capsys.readouterr().out
     assert all(key in printed for key in ("version", "isa", "threads_by", "thread_limits", "blas"))
-
-
-def test_what_is_missing_or_slow_is_named(monkeypatch):
-    shown = rffpk.show_config()
-    assert not any(each.startswith("matplotlib ") for each in shown["missing"])
-    assert ("distributed (extra dask)" in shown["missing"]) == (find_spec("distributed") is None)
-    capped = shown["isa"] != shown["isa_levels"][-1]
-    assert any("RFFPK_ISA" in each for each in shown["slow"]) == capped
     monkeypatch.setenv("RFFPK_BACKEND", "numpy")
     monkeypatch.setattr(config, "thread_limits", lambda: {"affinity": 8, "quota": 1})
     monkeypatch.setattr(config, "available_memory", lambda: 2**20)
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     before = _core.use_isa("plain")
-    try:
-        slow = " ".join(rffpk.show_config()["slow"])
-    finally:
-        _core.use_isa(before)
+    slow = " ".join(rffpk.show_config()["slow"])
+    _core.use_isa(before)
     for part in "RFFPK_BACKEND", "8 processors, by quota:", "1 MB of memory":
         assert part in slow
     assert ("RFFPK_ISA" in slow) == (len(_core.isa_levels()) > 1)
@@ -80,22 +71,16 @@ import numpy as np, rffpk
 X = np.random.default_rng(0).standard_normal((1000, 6))
 annealing = rffpk.Annealing(swaps=0)
 model = rffpk.RFFKernelPowerKMeans(5, n_init=1, annealing=annealing, random_state=0).fit(X)
-print(rffpk.show_config()["isa"], repr(model.objective_), repr(model.inertia_))
+print(rffpk.show_config()["isa"], float(model.objective_), float(model.inertia_))
 """
 
 
 @pytest.mark.exhaustive
 def test_every_instruction_set_gives_the_same_result_up_to_rounding(python):
-    answers = []
-    for isa in _core.isa_levels():
-        name, *values = python(FIT, RFFPK_ISA=isa).split()
-        assert name == isa
-        answers.append([float(v.split("(")[-1].rstrip(")")) for v in values])
-    np.testing.assert_allclose(answers, [answers[0]] * len(answers), rtol=1e-9)
-
-
-@pytest.mark.exhaustive
-def test_an_unknown_instruction_set_is_named(python):
+    levels, costs = zip(*(python(FIT, RFFPK_ISA=isa).split(" ", 1) for isa in _core.isa_levels()))
+    assert [*levels] == [*_core.isa_levels()]
+    costs = np.array([text.split() for text in costs], dtype=float)
+    np.testing.assert_allclose(costs, costs[:1].repeat(len(costs), axis=0), rtol=1e-9)
     done = python("import rffpk", check=False, RFFPK_ISA="x86-64-v9")
     assert done.returncode != 0
     assert "RFFPK_ISA='x86-64-v9' names no compiled level" in done.stderr
@@ -203,73 +188,41 @@ def test_overlapping_fits_leave_blas_as_it_was(two_blas_threads):
     assert blas_threads() == {2}
 
 
-def _limited_child(queue):
-    with config.one_blas_thread():
-        inside = blas_threads()
-    queue.put((inside, blas_threads()))
+def test_a_child_forked_while_another_thread_sets_the_limit_does_not_hang(two_blas_threads, forked):
+    def limited():
+        with config.one_blas_thread():
+            inside = blas_threads()
+        return [*inside, *blas_threads()]
 
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_child_forked_while_another_thread_sets_the_limit_does_not_hang(two_blas_threads):
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    child = context.Process(target=_limited_child, args=(queue,))
     with config._blas_limit._lock:
-        child.start()
-    try:
-        assert queue.get(timeout=60) == ({1}, {2})
-    finally:
-        child.kill()
-        child.join()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_child_forked_under_the_limit_restores_it(two_blas_threads):
-    read, write = os.pipe()
-    with config.one_blas_thread():
-        child = os.fork()
-    if not child:
-        try:
-            os.write(write, bytes(blas_threads()))
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
-    os.close(write)
-    assert os.read(read, 9) == bytes([2])
-    os.close(read)
-    assert blas_threads() == {2}
+        assert forked(limited) == [1, 2]
 
 
 @pytest.mark.promise(like="test_the_last_thread_to_leave_restores_the_limit_of_blas")
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("forking_thread_holds", [False, True])
-def test_a_child_forked_while_another_thread_holds_the_limit_restores_it(
-    two_blas_threads, forking_thread_holds
-):
-    """The child has no thread that would; what the forking thread holds it still leaves itself."""
-    read, write = os.pipe()
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("theirs", [False, True])
+def test_a_forked_child_restores_the_limit_of_other_threads(two_blas_threads, forked, own, theirs):
+    """Threads that the child lacks cannot restore it; its own limit it still leaves itself."""
     other = ThreadPoolExecutor(1)
-    held = config.one_blas_thread()
-    other.submit(held.__enter__).result()
-    with config.one_blas_thread() if forking_thread_holds else contextlib.nullcontext():
-        child = os.fork()
-        inside = blas_threads()
-    if not child:
-        try:
-            os.write(write, bytes([*inside, *blas_threads()]))
-            with config.one_blas_thread():
-                os.write(write, bytes(blas_threads()))
-            os.write(write, bytes(blas_threads()))
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
-    os.close(write)
-    assert os.read(read, 9) == bytes([1 if forking_thread_holds else 2, 2, 1, 2])
-    os.close(read)
-    assert blas_threads() == {1}
-    other.submit(held.__exit__, None, None, None).result()
+    ours, held = config.one_blas_thread(), config.one_blas_thread()
+    if theirs:
+        other.submit(held.__enter__).result()
+
+    def leave_and_enter():
+        before = blas_threads()
+        if own:
+            ours.__exit__(None, None, None)
+        after = blas_threads()
+        with config.one_blas_thread():
+            return [*before, *after, *blas_threads()]
+
+    if own:
+        ours.__enter__()
+    assert forked(leave_and_enter) == [1 if own else 2, 2, 1]
+    if own:
+        ours.__exit__(None, None, None)
+    assert blas_threads() == {1 if theirs else 2}
+    if theirs:
+        other.submit(held.__exit__, None, None, None).result()
     other.shutdown()
     assert blas_threads() == {2}

@@ -34,14 +34,13 @@ HERE = Path(__file__).parent
 # ---- failures -----------------------------------------------------------------------------------
 
 FAIL = """
-import ctypes, sys, warnings
+import ctypes, warnings
 import numpy as np
 import rffpk
 from rffpk import _core
 
 warnings.simplefilter("ignore")
 _core.use_thread_work(0)
-name, module, step, least, n = *sys.argv[1:3], *map(int, sys.argv[3:])
 allocation = ctypes.PyDLL(None)
 allocation.calls_left.restype = ctypes.c_long
 allocation.fail_after.argtypes = [ctypes.c_long]
@@ -88,41 +87,34 @@ def preloaded(tmp_path_factory):
     return library
 
 
-def failures(library, name, module, step, least, n):
-    """Count the fits of n rows that met a failed allocation, before a fit that needs fewer.
+def failing_allocations():
+    """List classes, a module of the core, and which allocations fail in fits of how many rows.
 
-    Allocations of `least` bytes or more fail, and all allocations of a module of the core.
+    NumPy does not survive that its buffers of loops fail, so its arrays above 200 kB fail.
     """
-    done = subprocess.run(
-        [sys.executable, "-c", FAIL, name, module, *map(str, (step, least, n))],
-        env={**os.environ, "LD_PRELOAD": str(library), "OPENBLAS_NUM_THREADS": "1"},
-        capture_output=True, text=True, timeout=3000,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    for name in CLASSES if EVERY else ["KernelKMeans"]:
+        exact = ("Kernel" in name and "RFF" not in name) or "KKM" in name or name == "SMKC"
+        fewest = 1 if name == "RandomFourierFeatures" else 2  # which has one large array
+        yield name, "_pass", 1 if EVERY else 5, 200_000, 400 if exact else 10_000, fewest
+    for name in CLASSES if EVERY else ["FuzzyCMeans"]:
+        fewest = 1 if name in ("RandomFourierFeatures", "RMKKM", "KernelKMeans") else 5
+        for module in "_pass", "_runtime":
+            yield name, module, 1, 1 << 60, 300, fewest
 
 
 @pytest.mark.promise(like="test_a_limit_of_the_address_space_is_a_memory_error")
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", CLASSES if EVERY else ["KernelKMeans"])
-def test_an_array_that_cannot_be_allocated_is_a_memory_error(preloaded, name):
-    """Arrays above 200 kB: NumPy itself does not survive that its buffers of loops fail."""
-    exact = ("Kernel" in name and "RFF" not in name) or "KKM" in name or name == "SMKC"
-    step, n = 1 if EVERY else 5, 400 if exact else 10_000
-    least = 1 if name == "RandomFourierFeatures" else 2  # which has one large array
-    assert failures(preloaded, name, "_pass", step, 200_000, n) >= least
+@pytest.mark.parametrize("name, module, step, least, n, fewest", [*failing_allocations()])
+def test_an_allocation_that_fails_is_a_memory_error(
+    preloaded, python, name, module, step, least, n, fewest
+):
+    """Each allocation of `least` bytes or more, and each of a module of the core, fails in turn.
 
-
-FEW_CALLS = {"RandomFourierFeatures", "RMKKM", "KernelKMeans"}  # of the pass
-
-
-@pytest.mark.promise(like="test_a_limit_of_the_address_space_is_a_memory_error")
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("module", ["_pass", "_runtime"])
-@pytest.mark.parametrize("name", CLASSES if EVERY else ["FuzzyCMeans"])
-def test_an_allocation_of_the_core_that_fails_is_a_memory_error(preloaded, name, module):
-    """If an allocation of `_runtime` for a helper fails, fewer helpers start, without an error."""
-    assert failures(preloaded, name, module, 1, 1 << 60, 300) >= (1 if name in FEW_CALLS else 5)
+    If an allocation of `_runtime` for a helper fails, fewer helpers start, without an error.
+    """
+    code = f"name, module, step, least, n = {(name, module, step, least, n)}\n{FAIL}"
+    failures = int(python(code, LD_PRELOAD=str(preloaded), OPENBLAS_NUM_THREADS="1"))
+    assert failures >= fewest
 
 
 # ---- limits -------------------------------------------------------------------------------------
@@ -302,15 +294,11 @@ def test_fits_keep_no_memory(name):
     Between fits the interpreter keeps up to some thousand free objects in lists, two to five
     kilobytes a fit at first. A collection empties the lists.
     """
-    cls = getattr(rffpk, name)
-    X = np.random.default_rng(0).standard_normal((30, 3))
+    cls, X = getattr(rffpk, name), np.random.default_rng(0).standard_normal((30, 3))
     small = {
-        "n_init": 1,
-        "annealing": rffpk.Annealing(swaps=0),
-        "n_frequencies": 16,
-        "n_clusters": 2,
+        "n_init": 1, "annealing": rffpk.Annealing(swaps=0), "n_frequencies": 16, "n_clusters": 2,
         "n_jobs": 1,
-    }
+    }  # fmt: skip
     parameters = {key: value for key, value in small.items() if key in cls().get_params()}
 
     def growth(fits):
@@ -321,8 +309,7 @@ def test_fits_keep_no_memory(name):
         gc.collect()
         return sys.getallocatedblocks() - before
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         growth(120)  # until those lists are full
         assert min(growth(30) for _ in range(3)) < 45  # an array a fit would be two or three each
 
@@ -341,32 +328,29 @@ def peak_of(function):
         tracemalloc.stop()
 
 
+def ring(n, *steps):
+    """Return the walk among n nodes that goes so many steps on."""
+    around = np.arange(n)
+    ends = np.concatenate([(around + step) % n for step in steps])
+    share = np.full(len(ends), 1 / len(steps))
+    return sparse.csr_matrix((share, (np.tile(around, len(steps)), ends)))
+
+
 def test_slow_functions_take_five_copies_of_their_vectors():
     """The limit includes the products with the walk and the groups of nodes."""
     n, block = 5000, 16
-    around = np.arange(n)
-    edges = sparse.csr_matrix(
-        (np.full(3 * n, 1 / 3), (np.tile(around, 3), np.r_[around, around - 1, around + 1] % n))
-    )
-    root = np.full(n, n**-0.5)
-    assert (
-        peak_of(lambda: spectrum.slow_pairs(spectrum.Walk(edges), root, root[:, None], block))
-        < 5.5 * 8 * n * block
-    )
+    edges, root = ring(n, 0, -1, 1), np.full(n, n**-0.5)
+    peak = peak_of(lambda: spectrum.slow_pairs(spectrum.Walk(edges), root, root[:, None], block))
+    assert peak < 5.5 * 8 * n * block
 
 
 def test_a_walk_in_another_order_takes_the_place_of_the_first_one(monkeypatch, tuning):
     """No function keeps the first walk while vectors are multiplied."""
     n, made, left = 2000, [], []
-    around = np.arange(n)
-    edges = sparse.csr_matrix(
-        (np.full(2 * n, 0.5), (np.tile(around, 2), np.r_[around, (around + n // 2) % n]))
-    )
 
     def walk():
-        found = spectrum.Walk(edges.copy())
-        made.append(weakref.ref(found))
-        return found
+        made.append(weakref.ref(first := spectrum.Walk(ring(n, 0, n // 2))))
+        return first
 
     def pairs(*given):
         left.append(made[0]())

@@ -6,10 +6,8 @@ import json
 import logging
 import os
 import re
-import runpy
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,10 +16,10 @@ import rffpk
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
+WHICH = ROOT / "bench" / "results" / "which.jsonl"  # ARI of data sets and methods, by seed
 FOLDERS = (DOCS, DOCS / "for", DOCS / "maintainers")
 PAGES = [ROOT / "README.md", *(page for folder in FOLDERS for page in sorted(folder.glob("*.md")))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def blocks(path):
@@ -67,22 +65,15 @@ def test_the_listing_of_a_fit_is_the_source():
     assert source_of("anneal/fit.py", "fit").count("\n") <= 60
 
 
-def test_towns_and_roads_are_found_in_positions():
-    path = DOCS / "for" / "positions.md"
-    if not path.exists():
-        pytest.skip("only in the repository")
+@pytest.mark.skipif(not (DOCS / "for").exists(), reason="only in the repository")
+@pytest.mark.parametrize("page, truth", [("positions", "kinds"), ("topics", "y")])
+def test_the_clusters_of_a_page_are_the_true_ones(page, truth):
     names = {}
-    for block in blocks(path):
-        exec(compile(block, str(path), "exec"), names)
-    found, kinds = names["model"].labels_, names["kinds"]
-    assert names["adjusted_rand_score"](kinds, found) > 0.95
-    assert (found[kinds == -1] == -1).mean() > 0.8
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_links_lead_to_files(path):
-    for target in LINK.findall(path.read_text()):
-        assert os.path.exists(path.parent / target), target
+    for block in blocks(DOCS / "for" / f"{page}.md"):
+        exec(compile(block, page, "exec"), names)
+    labels, truth = names["model"].labels_, names[truth]
+    assert names["adjusted_rand_score"](truth, labels) > 0.95
+    assert (labels[truth == -1] == -1).sum() >= 0.8 * (truth == -1).sum()
 
 
 def anchors(path):
@@ -92,8 +83,11 @@ def anchors(path):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_links_lead_to_headings(path):
-    for target, anchor in re.findall(r"\]\(([^)#:]*\.md|)#([^)]*)\)", path.read_text()):
+def test_links_lead_to_files_and_headings(path):
+    text = path.read_text()
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert os.path.exists(path.parent / target), target
+    for target, anchor in re.findall(r"\]\(([^)#:]*\.md|)#([^)]*)\)", text):
         assert anchor in anchors(path.parent / target if target else path), f"{target}#{anchor}"
 
 
@@ -118,33 +112,13 @@ def test_figures_of_pages_are_those_of_the_files(monkeypatch):
         assert table == files[name], f"{place}: python -m bench pages --fill"
 
 
-def test_topics_are_found_by_the_class_that_their_page_names():
-    path = DOCS / "for" / "topics.md"
-    if not path.exists():
-        pytest.skip("only in the repository")
-    names = {}
-    for block in blocks(path):
-        exec(compile(block, str(path), "exec"), names)
-    assert names["adjusted_rand_score"](names["y"], names["model"].labels_) > 0.99
-
-
-def of_sets():
-    """Return the recorded ARI of each data set and method, one for each seed.
-
-    Data sets have numbers, or numbers and words; the numbers of the second kind alone count, too.
-    """
-    path = ROOT / "bench" / "results" / "which.jsonl"
-    if not path.exists():
-        pytest.skip("only in the repository")
-    found = {False: {}, True: {}}
-    for record in map(json.loads, path.read_text().splitlines()):
-        of_set = found[record["words"]].setdefault(record["set"], {})
-        of_set.setdefault(record["method"], []).append(record["ARI"])
-    return found[False], found[True]
-
-
+@pytest.mark.skipif(not WHICH.exists(), reason="only in the repository")
 def test_the_classes_that_pages_name_are_not_behind_k_means():
-    numbers, words = of_sets()
+    """Data sets have numbers, or numbers and words."""
+    numbers, words = {}, {}
+    for record in map(json.loads, WHICH.read_text().splitlines()):
+        of_set = (words if record["words"] else numbers).setdefault(record["set"], {})
+        of_set.setdefault(record["method"], []).append(record["ARI"])
     for name, of_set in numbers.items():
         ours = "PowerKMeans" if name == "topics" else "DiffusionPowerKMeans"
         behind = np.subtract(of_set["KMeans"], of_set[ours])
@@ -157,29 +131,6 @@ def test_the_classes_that_pages_name_are_not_behind_k_means():
         )
         behind[name] = max(peers) - ours
     assert {name for name, value in behind.items() if value > 0.05} == {"birds, words"}
-
-
-@pytest.mark.parametrize(
-    ("page", "named"),
-    [
-        ("README.md", r"(?s)\A.*?```python.*?\bmodel = DiffusionPowerKMeans\("),
-        ("README.md", r"tables with words take `PowerKMeans` after"),
-        ("README.md", r'embeddings `PowerKMeans\(k, metric="cosine"\)`'),
-        ("docs/start.md", r"(?s)\A.*?```python.*?\bmodel = DiffusionPowerKMeans\("),
-        ("docs/which.md", r"(?s)\A.*?```python.*?\bmodel = DiffusionPowerKMeans\("),
-        ("docs/which.md", r"a table with words and gaps \|[^|]*, then `PowerKMeans` \|"),
-        ("docs/which.md", r'embeddings, word counts \| `PowerKMeans\(k, metric="cosine"\)` \|'),
-        ("docs/for/tables.md", r"make_pipeline\(TablePreprocessor\(\), PowerKMeans\("),
-        ("docs/for/topics.md", r'Take `PowerKMeans` with `metric="cosine"`'),
-        ("docs/which_class.svg", r'(?s)Are rows embeddings.*?>PowerKMeans\(metric=&quot;'),
-        ("docs/which_class.svg", r"(?s)are some words\?.*?monospace[^>]*>PowerKMeans<"),
-        ("docs/which_class.svg", r"(?s)>DiffusionPowerKMeans</text>[^>]*>clusters of any shape"),
-    ],
-)  # fmt: skip
-def test_pages_name_the_same_class_for_the_same_rows(page, named):
-    if not (ROOT / page).exists():
-        pytest.skip("only in the repository")
-    assert re.search(named, (ROOT / page).read_text())
 
 
 def test_the_reference_has_the_first_sentence_of_each_docstring():
@@ -196,19 +147,3 @@ def test_every_page_is_listed():
         folder = own if path.parent == own and path.stem != "index" else DOCS
         name = path.relative_to(folder).as_posix()
         assert name == "index.md" or f"({name})" in (folder / "index.md").read_text(), name
-
-
-def test_names_of_attributes_are_quoted_once(monkeypatch):
-    """numpydoc has made the head of a description bold: quotes inside would be printed."""
-    monkeypatch.setenv("MPLBACKEND", "agg")  # which the configuration sets
-    connected = {}
-    app = SimpleNamespace(connect=lambda event, function, priority: connected.update(to=priority))
-    configuration = runpy.run_path(str(DOCS / "conf.py"))
-    configuration["setup"](app)
-    assert connected["to"] > 500  # that of numpydoc
-    assert configuration["sphinx_gallery_conf"]["capture_repr"] == ()  # no "Out: [Text(...)]"
-    heads = ["**labels_** : ndarray", "**inertia_, s_, objective_** : float"]
-    lines = [*heads, "of labels_, ``s_`` and `s_`", ">>> model.labels_"]
-    configuration["quote_attributes"](app, "", "", None, None, lines)
-    quoted = [*heads, "of ``labels_``, ``s_`` and `s_`", ">>> model.labels_"]
-    assert lines == quoted

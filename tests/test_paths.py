@@ -52,29 +52,29 @@ def test_a_file_that_is_read_is_no_output(rows, output, source, name):
 @pytest.mark.promise(like="test_a_file_that_is_read_is_no_output")
 def test_a_file_of_parquet_is_no_output(tmp_path):
     pytest.importorskip("pyarrow.parquet")
-    frame, path = pytest.importorskip("pandas").DataFrame(X, columns=["a", "b"]), tmp_path / "x"
-    frame.to_parquet(path)
+    path = tmp_path / "x"
+    pytest.importorskip("pandas").DataFrame(X, columns=["a", "b"]).to_parquet(path)
     with pytest.raises(ValueError, match="checkpoint=.*the fit reads this file"):
         PowerKMeans(2, random_state=0).fit(rffpk.sources.from_parquet(path), checkpoint=path)
 
 
 def test_weights_and_initial_centers_in_files_are_no_outputs(tmp_path):
-    for name, array in (("weights", np.ones(300)), ("centers", X[:2])):
-        np.save(tmp_path / f"{name}.npy", array)
-    weights, centers = (np.load(tmp_path / f"{n}.npy", "r") for n in ("weights", "centers"))
-    for name in ("weights", "centers"):
-        with pytest.raises(ValueError, match=f"labels_to=.*{name}.npy': the fit reads"):
-            PowerKMeans(2, init=centers).fit(X, None, weights, labels_to=tmp_path / f"{name}.npy")
+    paths = [tmp_path / "weights.npy", tmp_path / "centers.npy"]
+    np.save(paths[0], np.ones(300))
+    np.save(paths[1], X[:2])
+    weights, centers = (np.load(path, "r") for path in paths)
+    for path in paths:
+        with pytest.raises(ValueError, match=f"labels_to=.*{path.name}': the fit reads"):
+            PowerKMeans(2, init=centers).fit(X, None, weights, labels_to=path)
 
 
 @pytest.mark.promise(like="test_a_file_that_is_read_is_no_output")
 def test_labels_and_checkpoint_are_two_files(tmp_path):
     path, model = tmp_path / "labels.npy", PowerKMeans(2, random_state=0)
-    with pytest.raises(ValueError, match="labels_to=.*checkpoint names this file, too. Name"):
-        model.fit(X, labels_to=path, checkpoint=str(path))
     os.symlink(path, tmp_path / "link.npy")
-    with pytest.raises(ValueError, match="labels_to=.*checkpoint names this file, too. Name"):
-        model.fit(X, labels_to=tmp_path / "link.npy", checkpoint=path)
+    for same in (str(path), tmp_path / "link.npy"):
+        with pytest.raises(ValueError, match="labels_to=.*checkpoint names this file, too. Name"):
+            model.fit(X, labels_to=same, checkpoint=path)
     model.fit(X, labels_to=path, checkpoint=tmp_path / "checkpoint")
     assert_array_equal(np.load(path), model.labels_)
 
@@ -92,11 +92,8 @@ def test_a_file_that_is_no_checkpoint_stays(tmp_path, content, resume):
     with pytest.raises(ValueError, match="checkpoint=.*notes': is no checkpoint. Name another"):
         model.fit(X, checkpoint=path, resume=resume)
     assert path.read_bytes() == before
-
-
-def test_a_device_is_no_checkpoint():
     with pytest.raises(ValueError, match="checkpoint='/dev/null': is no checkpoint"):
-        PowerKMeans(2, random_state=0).fit(X, checkpoint="/dev/null", resume=False)
+        model.fit(X, checkpoint="/dev/null", resume=resume)
 
 
 @pytest.mark.parametrize(

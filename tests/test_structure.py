@@ -4,7 +4,6 @@ import ast
 import doctest
 import graphlib
 import importlib
-import math
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,6 +68,7 @@ def imported_modules(path, modules):
 
 
 def test_imports_point_one_way():
+    assert {len(path.relative_to(PACKAGE).parts) for path in PATHS} == {1, 2}
     modules = {path: module_of(path) for path in PATHS}
     known = set(modules.values())
     assert {module.split(".")[0] for module in known} >= set(RANK)
@@ -84,24 +84,10 @@ def test_imports_point_one_way():
     graphlib.TopologicalSorter(graph).prepare()
 
 
-def test_folders_have_no_subfolders():
-    assert {len(path.relative_to(PACKAGE).parts) for path in PATHS} == {1, 2}
-
-
-@pytest.mark.parametrize(
-    "cls",
-    [
-        rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans,
-        rffpk.DiffusionPowerKMeans, rffpk.RFFMultiKernelPowerKMeans, rffpk.KernelKMeans,
-        rffpk.KernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.AverageMKKM,
-        rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.LMKKM, rffpk.ONKC, rffpk.CoregSC, rffpk.MVCLFA,
-        rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM, rffpk.NystroemKernelKMeans,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("cls", [getattr(rffpk, name) for name in rffpk.__all__])
 def test_few_classes_lie_between_an_estimator_and_that_of_scikit_learn(cls):
-    own = [base for base in cls.__mro__ if base.__module__.startswith("rffpk.")]
-    own = [base for base in own if base.__name__ != "CallbackSupportMixin"]  # of older versions
-    assert len(own) - 1 <= 3
+    bases = [base for base in getattr(cls, "__mro__", ()) if base.__module__.startswith("rffpk.")]
+    assert len([base for base in bases if base.__name__ != "CallbackSupportMixin"]) <= 4
 
 
 def test_fields_of_tuning_have_comments_and_are_read():
@@ -154,69 +140,28 @@ def test_a_contract_has_at_most_ten_names():
         assert len(names) <= 10, f"{path.name}: {names}"
 
 
-MOST_ENTRIES = 10_000
-FITS = {"fit", "fit_predict", "fit_transform", "partial_fit"}
-DECOMPOSITIONS = {"eig", "eigh", "eigsh", "eigvalsh", "inv", "lstsq", "pinv", "qr", "solve", "svd"}
-MAKERS = {"arange", "empty", "eye", "full", "make_blobs", "make_circles", "make_moons",
-          "normal", "ones", "permutation", "rand", "randn", "random", "standard_normal", "uniform",
-          "zeros"}  # fmt: skip
-LARGE = {"load_digits"}  # 1797 rows of 64 columns
+SLOW = {
+    "eig", "eigh", "eigsh", "eigvalsh", "fit", "fit_predict", "fit_transform", "inv", "load_digits",
+    "lstsq", "partial_fit", "pinv", "qr", "solve", "svd",
+}  # fmt: skip
 
 
 def calls_at_import(node):
     """Yield the calls that an import makes: of decorators and defaults, not of bodies."""
-    if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
-        return
     if isinstance(node, ast.Call):
         yield node
-    inner = [*ast.iter_child_nodes(node)]
+    is_run = not isinstance(node, (ast.If, ast.Lambda))  # a condition is that of a script
+    inner = [*ast.iter_child_nodes(node)] if is_run else []
     if isinstance(node, ast.FunctionDef):
         inner = [*node.decorator_list, *node.args.defaults]
-    for child in inner if not isinstance(node, ast.Lambda) else ():
+    for child in inner:
         yield from calls_at_import(child)
 
 
-def entries(call, numbers):
-    """Count the entries of an array that a call makes: the product of its literal sizes."""
-    values = [x for argument in call.args for x in getattr(argument, "elts", [argument])]
-    sizes = [numbers.get(getattr(x, "id", None), getattr(x, "value", 1)) for x in values]
-    return math.prod(size for size in sizes if type(size) is int and size > 0)
-
-
-def costs_of_import(source):
-    """Yield the calls that make the collection of tests slow."""
-    tree = ast.parse(source)
-    bound = [node for node in tree.body if isinstance(node, ast.Assign)]
-    pairs = [(node.targets[0], node.value) for node in bound]
-    pairs += [pair for a, b in pairs if isinstance(b, ast.Tuple) and isinstance(a, ast.Tuple)
-              for pair in zip(a.elts, b.elts)]  # fmt: skip
-    numbers = {a.id: b.value for a, b in pairs if hasattr(a, "id") and hasattr(b, "value")}
-    for call in calls_at_import(tree):
-        name = ast.unparse(call.func).rpartition(".")[2]
-        makes = (name in MAKERS and entries(call, numbers) > MOST_ENTRIES) or name in LARGE
-        if makes or name in FITS | DECOMPOSITIONS:
-            yield ast.unparse(call)
-
-
-@pytest.mark.parametrize(
-    "source, found",
-    [
-        ("X = np.ones((200, 51))", ["np.ones((200, 51))"]),
-        ("N, d = 10_001, 2\nX = rng.standard_normal((N, d))", ["rng.standard_normal((N, d))"]),
-        ("def f(x=np.linalg.qr(A)[0]): pass", ["np.linalg.qr(A)"]),
-        ("class T:\n    model = PowerKMeans(2).fit(X)", ["PowerKMeans(2).fit(X)"]),
-        ("def f(): return np.ones(10_001)\ng = lambda: model.fit(X)\nX = np.ones(9)", []),
-    ],
-)
-def test_calls_that_slow_an_import_are_seen(source, found):
-    assert [*costs_of_import(source)] == found
-
-
-def test_tests_compute_nothing_large_when_they_are_collected():
-    """Large arrays and fits belong into fixtures."""
-    paths = [path for path in Path(__file__).parent.glob("*.py") if path.stem != "typed_use"]
-    costs = {path.name: [*costs_of_import(path.read_text())] for path in paths}
-    assert not {name: calls for name, calls in costs.items() if calls}
+def test_no_fit_or_decomposition_is_computed_when_tests_are_collected():
+    for path in Path(__file__).parent.glob("test_*.py"):
+        calls = [ast.unparse(call.func) for call in calls_at_import(ast.parse(path.read_text()))]
+        assert not {name for name in calls if name.rpartition(".")[2] in SLOW}, path.name
 
 
 # Modules that may ask which form a table has: the operations on tables, and the arguments of the
@@ -264,19 +209,6 @@ def test_which_form_a_table_has_is_asked_where_tables_are_defined():
             assert module in allowed, f"{module} asks: {ast.unparse(node)}"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "isinstance(x, Csr)", "isinstance(x, (Narrow, int))", "isinstance(x, table.Csr)",
-        "isinstance(x, Csr | None)", "type(x) is Csr", "hasattr(x, 'indptr')",
-        "getattr(x, 'stored', x)", "sparse.issparse(x)", "any(map(sparse.issparse, xs))",
-        "isinstance(x, sparse.csr_array)", "match x:\n    case Csr():\n        pass",
-    ],
-)  # fmt: skip
-def test_a_question_for_the_form_is_seen(line):
-    assert [*questions(ast.parse(line))]
-
-
 @pytest.mark.promise("Process-wide state", "`import rffpk` imports nothing that is optional.")
 def test_the_package_imports_nothing_that_is_optional(python):
     """Besides what a part of scikit-learn imports, which is most of the time."""
@@ -318,24 +250,9 @@ def test_public_names_are_loaded_when_asked_for_and_said_alike_for_type_checkers
     assert set(dir(rffpk)) >= {*rffpk.__all__}
 
 
-def test_an_import_of_one_class_loads_what_its_fits_need_and_no_more(python):
-    loaded = python("from rffpk import PowerKMeans; import sys; print(*sys.modules)").split()
-    beside = ("fusion", "plot", "tables", "sources", "cells", "metrics", "model_files",
-              "estimators.diffusion", "estimators.exact", "estimators.multiview",
-              "rows.dask_workers", "anneal.journal", "choose.number", "choose.noise",
-              "rows.table_files", "system.files", "system.tensor_files", "spaces.kernels",
-              "spaces.spectrum", "spaces.whitening")  # fmt: skip
-    assert not {f"rffpk.{name}" for name in beside} & {*loaded}
-
-
 def test_the_package_is_typed_and_its_version_is_the_installed_one():
     assert (PACKAGE / "py.typed").exists()
     assert rffpk.__version__ == version("rffpk") == rffpk.show_config()["version"]
-
-
-def test_every_public_name_has_a_docstring():
-    for name in set(rffpk.__all__) - {"__version__"}:
-        assert getattr(rffpk, name).__doc__, name
 
 
 @pytest.mark.parametrize("path", PATHS, ids=module_of)

@@ -1,8 +1,6 @@
 """The threads of the core: how many there are, forks, signals, errors."""
 
-import faulthandler
 import hashlib
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,6 +9,7 @@ import sysconfig
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import MagicMock, Mock
 
 import joblib
 import numpy as np
@@ -23,9 +22,7 @@ from sklearn.cluster import KMeans
 import rffpk
 from rffpk import _core, _reference
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 needs_timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
-forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 OPENMP = _core.threads_by() == "openmp"
 
@@ -49,36 +46,19 @@ def test_threads_follow_n_jobs_and_limits():
 
 @pytest.mark.promise(like="test_threads_follow_n_jobs_and_limits")
 @pytest.mark.exhaustive
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity masks here")
-def test_threads_follow_the_affinity_mask(python):
-    code = """
-import os
-import rffpk
-os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-print(rffpk.show_config()["threads"])
-"""
-    assert python(code).strip() == "1"
-
-
-THREADS = "import rffpk; print(rffpk.show_config()['threads'])"
+@pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT", None])
+def test_threads_follow_the_environment_and_the_affinity_mask(python, variable):
+    bind = "" if variable else "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})"
+    if bind and not hasattr(os, "sched_setaffinity"):
+        pytest.skip("no affinity masks here")
+    code = f"import os, rffpk\n{bind}\nprint(rffpk.show_config()['threads'])"
+    assert python(code, **({variable: "1"} if variable else {})).strip() == "1"
 
 
 @pytest.mark.promise(like="test_threads_follow_n_jobs_and_limits")
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"])
-def test_threads_follow_the_environment(python, variable):
-    assert python(THREADS, **{variable: "1"}).strip() == "1"
-
-
-@pytest.fixture
-def fresh_quota():
+def test_threads_follow_the_quota_of_a_container(monkeypatch, request):
+    request.addfinalizer(config._quota.cache_clear)
     config._quota.cache_clear()
-    yield
-    config._quota.cache_clear()
-
-
-@pytest.mark.promise(like="test_threads_follow_n_jobs_and_limits")
-def test_threads_follow_the_quota_of_a_container(monkeypatch, fresh_quota):
     calls = []
     monkeypatch.setattr(joblib, "cpu_count", lambda: calls.append(None) or 1)
     assert [config.n_threads(None) for _ in range(3)] == [1, 1, 1]
@@ -99,61 +79,46 @@ def test_without_openmp_its_variable_counts(monkeypatch):
 
 N_TASKS = """
 import os
-import sys
 import numpy as np
 import rffpk
+from rffpk import _core
 X = np.random.default_rng(0).standard_normal(({n}, 40))
 
 def tasks():
     return len(os.listdir("/proc/self/task"))
 
 def fit(n_jobs):
-    rffpk.PowerKMeans(5, n_init=1, n_jobs=n_jobs, random_state=0).fit(X)
+    rffpk.PowerKMeans(5, n_init=1, max_iter=3, n_jobs=n_jobs, random_state=0).fit(X)
+
+def calls(n_threads):
+    _core.call_all(lambda _: fit(n_threads), list(range(8)), n_threads)
 
 fit(1)
 before = tasks()
 for n_jobs in {jobs}:
-    fit(n_jobs)
+    {run}(n_jobs)
     print(tasks() - before)
-"""
-
-
-@pytest.mark.exhaustive
-@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no list of threads here")
-@pytest.mark.parametrize(
-    ("n", "jobs", "expected"),
-    [(100_000, [1, 3, 3, 2, 4], [0, 2, 2, 2, 3]), (1500, [4], [0])],
-    ids=["large", "small"],
-)
-def test_threads_are_started_once_and_where_they_pay(python, n, jobs, expected):
-    found = [int(line) for line in python(N_TASKS.format(n=n, jobs=jobs)).split()]
-    if OPENMP:  # which may end threads that a smaller team leaves
-        assert found[:2] == expected[:2]
-        assert all(few <= most for few, most in zip(found, expected))
-    else:
-        assert found == expected
-
-
-NESTED_PASSES = """
-import os
-import numpy as np
-from rffpk import _core
-X = np.random.default_rng(0).standard_normal((100 * _core.SLOT_ROWS, 20))
-
-def run(_):
-    _core.fused_pass([X], [None], [np.zeros(20)], X[:5], np.ones(1), None, _core.HARD, 0.0, 2)
-
-before = len(os.listdir("/proc/self/task"))
-_core.call_all(run, list(range(8)), 2)
-print(len(os.listdir("/proc/self/task")) - before)
 """
 
 
 @pytest.mark.promise(like="test_threads_follow_n_jobs_and_limits")
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no list of threads here")
-def test_passes_inside_of_calls_start_no_more_threads(python):
-    assert python(NESTED_PASSES).strip() == "1"
+@pytest.mark.parametrize(
+    "n, run, jobs, expected",
+    [
+        (100_000, "fit", [1, 3, 3, 2, 4], [0, 2, 2, 2, 3]),
+        (1500, "fit", [4], [0]),  # where threads do not pay
+        (100_000, "calls", [2], [1]),
+    ],
+)
+def test_threads_are_started_once_and_where_they_pay(python, n, run, jobs, expected):
+    numbers = [int(line) for line in python(N_TASKS.format(n=n, run=run, jobs=jobs)).split()]
+    if OPENMP:  # which may end threads that a smaller team leaves
+        assert numbers[:2] == expected[:2]
+        assert all(number <= limit for number, limit in zip(numbers, expected))
+    else:
+        assert numbers == expected
 
 
 PLACES = """
@@ -271,19 +236,15 @@ def digest(sums):
 
 
 @pytest.mark.parametrize("n_threads", [2, 3, 16])
-def test_slots_are_merged_in_their_order(n_threads):
-    given = problem(40 * _core.SLOT_ROWS + 17)
+@pytest.mark.parametrize("large", [False, True])
+def test_slots_are_merged_in_their_order(n_threads, large):
+    """Large sums have one buffer of 8 MB for each thread, so that threads wait for each other."""
+    given, runs = problem(40 * _core.SLOT_ROWS + 17), 20
+    if large:
+        given, runs = problem(9 * _core.SLOT_ROWS, d=1, F=700, k=500, dtype=np.float32), 3
     expected = bits(_core.fused_pass(*given, _core.POWER, -2.0, 1))
-    for _ in range(20):
+    for _ in range(runs):
         assert bits(_core.fused_pass(*given, _core.POWER, -2.0, n_threads)) == expected
-
-
-def test_slots_wait_for_buffers_where_sums_are_large():
-    """With 8 MB a thread there is one buffer for each, so that threads wait for each other."""
-    given = problem(9 * _core.SLOT_ROWS, d=1, F=700, k=500, dtype=np.float32)
-    expected = bits(_core.fused_pass(*given, _core.HARD, 0.0, 1))
-    for _ in range(3):
-        assert bits(_core.fused_pass(*given, _core.HARD, 0.0, 4)) == expected
 
 
 @pytest.mark.promise(like="test_the_core_does_not_need_the_lock")
@@ -389,39 +350,19 @@ def fits():
     return len({model.fit(X).inertia_ for _ in range(5)}) == 1
 
 
-def child():
-    faulthandler.dump_traceback_later(100, file=sys.__stderr__)  # says where it hangs, if it does
-    sys.exit(not fits())
-
-
-def fits_in_a_child():
-    process = multiprocessing.get_context("fork").Process(target=child)
-    process.start()
-    process.join(120)
-    try:
-        return process.exitcode == 0
-    finally:
-        process.kill()
-        process.join()
-
-
 @pytest.mark.promise(
     "Forks",
     "A forked child can fit, whatever the other threads of its parent were doing at the fork.",
 )
-@needs_fork
-@forks
-def test_a_child_forked_after_fits_does_not_hang():
+def test_a_child_forked_after_fits_does_not_hang(forked):
     assert fits()
     KMeans(3, n_init=1).fit(np.random.default_rng(0).standard_normal((3000, 3)))
-    assert all(fits_in_a_child() for _ in range(3))
+    assert all(forked(lambda: [fits()]) == [True] for _ in range(3))
 
 
 @pytest.mark.promise(like="test_a_child_forked_after_fits_does_not_hang")
 @pytest.mark.exhaustive
-@needs_fork
-@forks
-def test_a_child_forked_while_another_thread_fits_does_not_hang():
+def test_a_child_forked_while_another_thread_fits_does_not_hang(forked):
     end = threading.Event()
 
     def work():
@@ -433,7 +374,7 @@ def test_a_child_forked_while_another_thread_fits_does_not_hang():
     with ThreadPoolExecutor(2) as pool:
         threads = [pool.submit(work) for _ in range(2)]
         try:
-            assert all(fits_in_a_child() for _ in range(5))
+            assert all(forked(lambda: [fits()]) == [True] for _ in range(5))
         finally:
             end.set()
         for thread in threads:
@@ -446,12 +387,10 @@ def test_a_child_forked_while_another_thread_fits_does_not_hang():
     "afterwards. With OpenMP the child ends the pass by one thread.",
 )
 @pytest.mark.exhaustive
-@needs_fork
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @needs_timers
-@forks
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_that_a_signal_handler_forks_inside_a_pass_does_not_hang():
-    """The pass ends with an error there; with OpenMP, whose region handlers are outside of, it goes
-    on alone."""
     read, write = os.pipe()
     children = []
 
@@ -532,34 +471,13 @@ def test_an_interrupt_comes_before_an_error():
 
 
 def test_a_limit_that_is_interrupted_is_undone(monkeypatch):
-    limit = config._BlasLimit()
-    taken = []
-
-    class Limiter:
-        def __enter__(self):
-            if self.limited:
-                taken.append("interrupted")
-                raise KeyboardInterrupt
-
-        def __exit__(self, *_):
-            taken.append("restored")
-
-        def __init__(self, limited):
-            self.limited = limited
-
-    class Libraries:
-        limited = False
-
-        def limit(self, limits):
-            self.limited |= limits == 1
-            return Limiter(self.limited)
-
-    libraries = Libraries()
-
-    monkeypatch.setattr(config, "_loaded", lambda _: libraries)
+    limit, before, inside = config._BlasLimit(), MagicMock(), MagicMock()
+    inside.__enter__.side_effect = KeyboardInterrupt
+    blas = Mock(limit=Mock(side_effect=[before, Mock(), inside]))
+    monkeypatch.setattr(config, "_loaded", lambda _: blas)
     with pytest.raises(KeyboardInterrupt), limit.held():
         pass
-    assert limit._holders == [] and taken == ["interrupted", "restored"]
+    assert limit._holders == [] and before.__exit__.called
 
 
 # ---- without the interpreter's lock -------------------------------------------------------------

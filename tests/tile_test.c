@@ -102,6 +102,12 @@ static real draw(double low, double high)
     return (real)(low + (high - low) * ldexp((double)(state >> 40), -24));
 }
 
+static void draw_all(real *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = draw(-1, 1);
+}
+
 /* A number of 16 bits, stored at `to`, by what its bits mean: one of 16 exponents from `least` on,
  * of which 0 is that of subnormal numbers. */
 static real draw_half(char *to, int fraction_bits, int bias, int least)
@@ -257,12 +263,9 @@ static void expect_landmarks(const rffpk_landmarks *lm, const real *row, size_t 
 static void draw_landmarks(const size_t *s, double scale)
 {
     const rffpk_landmarks lm = {points, coordinates, s[0], s[2], s[1], scale};
-    for (size_t i = 0; i < lm.n_landmarks * lm.d; i++)
-        points[i] = draw(-1, 1);
-    for (size_t i = 0; i < lm.n_landmarks * s[3]; i++)
-        coordinates[i] = draw(-1, 1);
-    for (size_t i = 0; i < ROWS * lm.d; i++)
-        x[0][i] = draw(-1, 1);
+    draw_all(points, lm.n_landmarks * lm.d);
+    draw_all(coordinates, lm.n_landmarks * s[3]);
+    draw_all(x[0], ROWS * lm.d);
     views[0].landmarks = lm;
     for (size_t row = 0; row < ROWS; row++)
         expect_landmarks(&lm, x[0] + row * lm.d, s[3], features + row * pr.F);
@@ -412,17 +415,27 @@ static void compare(const char *name, const real *actual, const double *expected
                      : "");
 }
 
-/* Memory of the tile is NaN until it is written. */
+/* Memory is NaN until it is written, and is there until the rooms are cleared. */
+static void *rooms[16];
+static size_t n_rooms;
+
 static void *room(size_t bytes)
 {
     bytes = (bytes + RFFPK_ALIGN - 1) / RFFPK_ALIGN * RFFPK_ALIGN;
     void *memory = aligned_alloc(RFFPK_ALIGN, bytes);
-    if (!memory)
+    if (!memory || n_rooms == sizeof rooms / sizeof *rooms)
         exit(2);
+    rooms[n_rooms++] = memory;
     return memset(memory, 0xff, bytes);
 }
 
-/* Moments, excess and totals of the rows [begin, end), for the caller to free. */
+static void clear_rooms(void)
+{
+    while (n_rooms)
+        free(rooms[--n_rooms]);
+}
+
+/* Moments, excess and totals of the rows [begin, end). */
 static double *run(size_t begin, size_t end, const rffpk_rows *rows)
 {
     const size_t n_moments = pr.k * (pr.F + pr.n_views + n_counts());
@@ -433,8 +446,6 @@ static double *run(size_t begin, size_t end, const rffpk_rows *rows)
     core->prepare(&pr, prepared);
     if (core->run(&pr, prepared, begin, end, &sums, rows, workspace) != RFFPK_OK)
         exit(2);
-    free(prepared);
-    free(workspace);
     return out;
 }
 
@@ -474,8 +485,7 @@ static void check_runs(void)
     double *first = run(0, CUT, &rows), *second = run(CUT, ROWS, &rows);
     for (size_t i = 0; i < pr.k * (pr.F + pr.n_views + n_counts()) + n_excess() + 2; i++)
         out.sums[i] = (real)(first[i] + second[i]);
-    free(first);
-    free(second);
+    clear_rooms();
     compare_sums(out.sums, tolerance);
     compare("features", out.features, features, ROWS * pr.F, most_off);
     compare("distances", out.distances, distances, ROWS * pr.k, most_off);
@@ -546,15 +556,7 @@ static void check_far_rows(void)
     }
     const real soft = (real)sums[pr.k * (pr.F + 3)];
     compare("far objective", &soft, totals, 1, tolerance);
-    free(sums);
-    munmap(labels, (AWAY + ROWS) * sizeof(int32_t));
-    munmap(least, (AWAY + ROWS) * number);
-    munmap(next, (AWAY + ROWS) * number);
-    munmap(shares, (AWAY + ROWS) * wide);
-    munmap(apart, (AWAY + ROWS) * wide);
-    munmap(phi, (AWAY + ROWS) * width);
-    munmap((void *)views[0].x, (AWAY + ROWS) * 3 * number);
-    munmap((void *)pr.weight, (AWAY + ROWS) * number);
+    clear_rooms();
 }
 #else
 static void check_far_rows(void) {}
@@ -581,7 +583,7 @@ static void check_weights(void)
     void *workspace = room(core->workspace_bytes(&given));
     const int status = core->weigh(&given, &gram, ROWS, 0, CUT, found, workspace) |
                        core->weigh(&given, &gram, ROWS, CUT, ROWS, second, workspace);
-    free(workspace);
+    clear_rooms();
     const real refused = status == RFFPK_UNKNOWN_RULE;
     compare("refusal of typicality", &refused, (double[]){pr.rule == RFFPK_TYPICALITY}, 1, 0);
     if (status != RFFPK_OK)
@@ -627,9 +629,7 @@ static void check_many(void)
             printf("nearest of %zu: differ with distances\n", given.k);
             failures++;
         }
-        free(workspace);
-        free(prepared);
-        free(found);
+        clear_rooms();
     }
 }
 
@@ -674,7 +674,7 @@ static void check_near(void)
     void *workspace = room(core->near_bytes(&given));
     for (size_t j = 0; j < pr.k; j++)
         core->near(&given, j, workspace);
-    free(workspace);
+    clear_rooms();
     for (size_t row = 0; row < ROWS; row++) {
         const size_t j = row % (pr.k - 1);
         size_t best = j;
@@ -729,8 +729,7 @@ static void check_skinny(void)
         void *workspace = room(core->skinny_bytes(lines));
         for (size_t at = 0; at < depth * stride; at++)
             matrix[at] = at % stride < n ? draw(-1, 1) : 0;
-        for (size_t at = 0; at < lines * depth; at++)
-            coefficients[at] = draw(-1, 1);
+        draw_all(coefficients, lines * depth);
         for (size_t at = 0; at < lines * n; at++) {
             expected[at] = 0;
             for (size_t d = 0; d < depth; d++)
@@ -743,24 +742,13 @@ static void check_skinny(void)
             core->skinny(packed, matrix, lines, depth, stride, begin, end, out, n, workspace);
         }
         compare("skinny product", out, expected, lines * n, 100 * eps);
-        free(matrix);
-        free(out);
-        free(coefficients);
-        free(packed);
-        free(expected);
-        free(workspace);
+        clear_rooms();
     }
 }
 
 static int by_size(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static int by_real_size(const void *a, const void *b)
-{
-    const real x = *(const real *)a, y = *(const real *)b;
     return (x > y) - (x < y);
 }
 
@@ -778,12 +766,9 @@ static void check_cells_of(size_t d)
     real *squares = room(PLACES * sizeof(real));
     const rffpk_cells given = {rows,  centers, blocks, squares, numbers, ends,    visits,
                                order, ROWS,    d,      CELLS,   VISITS,  NEAREST, found};
-    for (size_t i = 0; i < ROWS * d; i++)
-        rows[i] = draw(-1, 1);
-    for (size_t i = 0; i < CELLS * OWN * d; i++)
-        at[i] = draw(-1, 1);
-    for (size_t i = 0; i < CELLS * d; i++)
-        centers[i] = draw(-1, 1);
+    draw_all(rows, ROWS * d);
+    draw_all(at, CELLS * OWN * d);
+    draw_all(centers, CELLS * d);
     for (size_t i = 0; i < PLACES; i++) {
         const size_t cell = i / (2 * RFFPK_CELL_BLOCK), own = i % (2 * RFFPK_CELL_BLOCK);
         real *to = blocks + i / RFFPK_CELL_BLOCK * RFFPK_CELL_BLOCK * d + i % RFFPK_CELL_BLOCK;
@@ -816,15 +801,16 @@ static void check_cells_of(size_t d)
     const rffpk_pairs pairs = {rows, at, found, d, NEAREST, far};
     core->pairs(&pairs, 0, CUT);
     core->pairs(&pairs, CUT, ROWS);
-    for (size_t row = 0; row < ROWS; row++) /* the nearest is the first already */
-        qsort(far + row * NEAREST + 1, NEAREST - 1, sizeof *far, by_real_size);
+    for (size_t row = 0; row < ROWS; row++) { /* the nearest is the first already */
+        double here[NEAREST];
+        for (size_t i = 0; i < NEAREST; i++)
+            here[i] = far[row * NEAREST + i];
+        qsort(here + 1, NEAREST - 1, sizeof *here, by_size);
+        for (size_t i = 0; i < NEAREST; i++)
+            far[row * NEAREST + i] = (real)here[i];
+    }
     compare("nearest in cells", far, expected, ROWS * NEAREST, 100 * eps);
-    free(rows);
-    free(at);
-    free(centers);
-    free(blocks);
-    free(squares);
-    free(workspace);
+    clear_rooms();
 }
 
 /* A sparse matrix of i % 20 entries in line i. */
@@ -835,9 +821,8 @@ static void check_csr_of(size_t q)
     static int64_t ends[ROWS + 1];
     real *values = room(ENTRIES * sizeof(real)), *v = room(COLUMNS * q * sizeof(real));
     real *out = room(ROWS * q * sizeof(real));
-    double *expected = calloc(ROWS * q, sizeof *expected);
-    for (size_t i = 0; i < COLUMNS * q; i++)
-        v[i] = draw(-1, 1);
+    double *expected = memset(room(ROWS * q * sizeof(double)), 0, ROWS * q * sizeof(double));
+    draw_all(v, COLUMNS * q);
     for (size_t i = 0; i < ROWS; i++) {
         ends[i + 1] = ends[i] + (int64_t)(i % 20);
         for (int64_t e = ends[i]; e < ends[i + 1]; e++) {
@@ -851,26 +836,7 @@ static void check_csr_of(size_t q)
     core->csr(&given, 0, CUT);
     core->csr(&given, CUT, ROWS);
     compare("sparse product", out, expected, ROWS * q, 100 * eps);
-    free(values);
-    free(v);
-    free(out);
-    free(expected);
-}
-
-/* In quarter turns. The oracle's phase is off by up to 1 eps and its sine by half of one. */
-static void check_sincos(void)
-{
-    enum { ANGLES = 1001 };
-    static real quarters[ANGLES], out[2 * ANGLES];
-    static double expected[2 * ANGLES];
-    for (size_t i = 0; i < ANGLES; i++) {
-        quarters[i] = draw(-8, 8);
-        const double phase = remainder(quarters[i], 4) * 1.57079632679489661923;
-        expected[i] = sin(phase);
-        expected[ANGLES + i] = cos(phase);
-    }
-    core->vecmath(0, quarters, out, ANGLES);
-    compare("sincos", out, expected, 2 * ANGLES, 3 * eps);
+    clear_rooms();
 }
 
 int main(void)
@@ -890,7 +856,6 @@ int main(void)
         check_cells_of(d);
         check_csr_of(d);
     }
-    check_sincos();
     printf("%s: %d checks, %d failed\n", failures ? "failed" : "ok", checks, failures);
     return failures != 0;
 }
