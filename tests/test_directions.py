@@ -218,3 +218,12 @@ def power_objective(X, centers, s, k):
     apart = ((X[:, None].astype(float) - centers) ** 2).sum(axis=2)
     least = apart.min(axis=1)
     return float((least * ((apart / least[:, None]) ** s).mean(axis=1) ** (1 / s)).sum())
+
+
+def test_ties_within_rounding_are_decided_as_by_all_distances(isa):
+    rows, theta = rows_and_centers("tight", np.float32)
+    found, expected = (
+        one_pass(rows, theta, -np.inf, want=("labels",), directions=each)[1]["labels"]
+        for each in (described(theta, 1), None)
+    )
+    np.testing.assert_array_equal(found, expected)

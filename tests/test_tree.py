@@ -230,3 +230,9 @@ def test_thousands_of_clusters_merge_in_seconds():
     assert_allclose(
         tree.ward(squares_of(points), np.ones(4000))[:, 2], linkage(points, "ward")[:, 2], rtol=1e-9
     )
+
+
+def test_the_rows_of_a_stream_count_in_the_tree():
+    model = rffpk.PowerKMeans(2, random_state=0).fit([[0.0]] * 10 + [[8.0]] * 30)
+    model.partial_fit([[8.0]] * 40)
+    assert model.linkage_[0, 2] ** 2 == pytest.approx(2 * 8.0**2 / (1 / 10 + 1 / 70))
