@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contracts.core import Fourier, Identity
+from contracts.core import Fourier, Identity, sparse_rows
 from contracts.hard_pass import Need, hard_plan, step
 from contracts.passes import column_rows, make_rows, one_pass, shifted_features
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -206,3 +207,19 @@ def test_a_cluster_that_nearly_vanishes_has_the_sums_of_what_is_left(dtype, weig
     found, expected = (rows.centroids(each, far) for each in (sums, full))
     assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     assert_allclose(sums.G, full.G, rtol=1e-6)
+
+
+def test_bounds_of_sparse_rows_allow_for_the_row_of_most_entries(tuning):
+    """A row of a single entry is there, too, whose products have no rounding errors to add."""
+    tuning(hardpasses__most_active=1.0)
+    along, before = np.full(1000, 1000**-0.5), np.array([[38.0], [42.0]])
+    X = 40 + 0.03 * np.random.default_rng(0).uniform(-1, 1, (1000, 1))
+    X = np.vstack([X, np.repeat(before, 1000, axis=0)]) * along
+    X = np.vstack([X, 40 * np.eye(1, 1000)]).astype(np.float32)
+    rows = column_rows(sparse_rows(csr_array(X)), None, 1, np.zeros(1000, np.float32))
+    passes = Passes(rows)
+    for at in (before * along, before * (1 + 2.0**-12) * along):
+        passes.sums(at)
+        labels = one_pass(rows, at, -np.inf, want=("labels",))[1]["labels"]
+        assert_array_equal(passes.known.labels, labels)
+    assert passes.last < rows.n

@@ -198,3 +198,12 @@ def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters, tuning):
     least = apart.min(axis=1)
     objective = least @ ((apart / least[:, None]) ** model.s_).mean(axis=1) ** (1 / model.s_)
     assert model.objective_ == pytest.approx(objective, rel=1e-4)
+
+
+def test_ties_within_rounding_are_decided_as_by_all_distances(isa):
+    rows, theta = rows_and_centers("tight", np.float32)
+    found, expected = (
+        one_pass(rows, theta, -np.inf, want=("labels",), directions=each)[1]["labels"]
+        for each in (described(theta, 1), None)
+    )
+    np.testing.assert_array_equal(found, expected)

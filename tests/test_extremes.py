@@ -252,3 +252,8 @@ def test_errors_that_the_caller_raises_end_no_fit(model, rows):
             assert_array_equal(found.transform(X), expected)
             if hasattr(found, "predict"):
                 assert_array_equal(found.predict(X), found.labels_)
+
+
+def test_the_largest_weights_are_accepted():
+    found = fitted(rffpk.PowerKMeans(4, random_state=0), BLOBS, sample_weight=np.full(120, 1e100))
+    assert adjusted_rand_score(GROUPS, found.labels_) == 1

@@ -341,3 +341,9 @@ def test_rows_that_are_none_in_a_view_are_drawn(ax):
     model = RFFMultiKernelPowerKMeans(2, allow_missing_views=True, random_state=0).fit(views)
     plot.clusters(model, views, ax=ax)
     assert sum(len(group.get_offsets()) for group in ax.collections) == len(X)
+
+
+def test_the_last_of_three_steps_is_drawn(ax):
+    model = make_pipeline(StandardScaler(), StandardScaler(), DiffusionPowerKMeans(3))
+    plot.clusters(model.fit(X), X, ax=ax)
+    assert ax.get_xlabel() == "diffusion feature 1"

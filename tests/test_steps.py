@@ -240,3 +240,10 @@ def test_arrays_of_other_sizes_are_refused():
             _core.lowered(short[0], 0, *short[1:])
     with pytest.raises(ValueError, match="added=2: must be < 2"):
         _core.lowered(distances, 2, nearest, weight)
+
+
+def test_costs_of_groups_of_four_rows_are_weighted(dtype):
+    random = np.random.default_rng(0)
+    distances, nearest = random.random((11, 3)).astype(dtype), random.random(11).astype(dtype)
+    given = distances, nearest, random.random(11)
+    assert_allclose(_core.costs_with(*given), _reference.costs_with(*given), rtol=1e-6)

@@ -9,6 +9,7 @@ import sysconfig
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from unittest.mock import MagicMock, Mock
 
 import joblib
@@ -513,3 +514,10 @@ def test_python_runs_while_a_pass_does():
             if seen:
                 break
     assert seen
+
+
+def test_the_openmp_runtime_of_fewest_threads_is_a_limit(monkeypatch):
+    runtimes = [SimpleNamespace(num_threads=n) for n in (3, 2, 4)]
+    loaded = SimpleNamespace(lib_controllers=runtimes)
+    monkeypatch.setattr(config, "_loaded", lambda user_api: loaded)
+    assert config.thread_limits()["OpenMP"] == 2

@@ -181,3 +181,9 @@ def test_what_is_refused():
             model.cut(wrong)
     with pytest.raises(ValueError, match="^gaps contains NaN or infinity"):
         _core.ward_mergers(np.full((3, 3), np.inf), np.ones(3))
+
+
+def test_the_rows_of_a_stream_count_in_the_tree():
+    model = rffpk.PowerKMeans(2, random_state=0).fit([[0.0]] * 10 + [[8.0]] * 30)
+    model.partial_fit([[8.0]] * 40)
+    assert model.linkage_[0, 2] ** 2 == pytest.approx(2 * 8.0**2 / (1 / 10 + 1 / 70))
