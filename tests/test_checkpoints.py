@@ -144,7 +144,7 @@ def interrupted(monkeypatch, saves=1):
 
 
 def stopped(monkeypatch, fit, path, saves=5):
-    """Interrupt a fit after so many checkpoints; the last one stays."""
+    """Stop a fit after so many checkpoints; the last one stays."""
     with monkeypatch.context() as patch, pytest.raises(Stop):
         interrupted(patch, saves)
         fit(checkpoint=path, checkpoint_seconds=0)
