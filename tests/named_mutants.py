@@ -85,7 +85,7 @@ PROMISES = [
     Mutant("narrow_rows.py::test_a_fit_has_the_bits_of_one_to_float32",
            "rows/door.py:_read_array", "if schema.narrow", "if False"),
     Mutant("narrow_rows.py::test_no_copy_of_small_numbers_or_of_unit_rows_is_made",
-           "rows/table.py:unit_view", "(x, Unit(width))", "(unit_rows(x), Identity(width))"),
+           "rows/table.py:UnitRows._view", "(X, Unit(width))", "(unit_rows(X), Identity(width))"),
     Mutant("pass.py::test_input_is_read_in_place_and_left_unchanged",
            "rows/door.py:_read_array", "small = X, None", "small = X.copy(), None"),
     Mutant("forms.py::test_fits_and_fitted_models_are_those_of_an_array",

@@ -18,12 +18,7 @@ from sklearn.utils.validation import column_or_1d
 
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.containers import (
-    dimensions,
-    gaps_in,
-    is_list_of_views,
-    length,
-)
+from rffpk.rows.containers import dimensions, gaps_in, is_list_of_views, length
 from rffpk.system.tuning import TUNING
 
 
@@ -210,7 +205,9 @@ def repeated_scores(
     """
     n_repeats = checks.check_int(n_repeats, "n_repeats", 1)
     first = checks.check_int(random_state, "random_state", 0)
-    _check_classes(labels_true, X)
+    n_labels, view = len(_classes(labels_true, "labels_true")), X[0] if is_list_of_views(X) else X
+    if dimensions(view) == 2 and n_labels != length(view):
+        raise ValueError(f"labels_true has {n_labels} labels, and X has {length(view)} rows.")
     if isinstance(estimator, type) or not hasattr(estimator, "fit_predict"):
         name = getattr(estimator, "__name__", f"of type {type(estimator).__name__}")
         raise TypeError(f"estimator is {name}: must be a clusterer. Pass one, as PowerKMeans(3).")
@@ -222,14 +219,6 @@ def repeated_scores(
         seconds = time.perf_counter() - begun
         rows.append((*scores_of_labels(labels_true, labels), seconds))
     return RepeatedScores(*np.array(rows).T)
-
-
-def _check_classes(labels_true: Any, X: Any) -> None:
-    """Refuse classes that are not one for each row of X."""
-    n_labels = len(_classes(labels_true, "labels_true"))
-    view = X[0] if is_list_of_views(X) else X
-    if dimensions(view) == 2 and n_labels != length(view):
-        raise ValueError(f"labels_true has {n_labels} labels, and X has {length(view)} rows.")
 
 
 # ---- memberships ---------------------------------------------------------------------------------

@@ -86,14 +86,12 @@ def _shown(X: Any) -> tuple[Array, list[Any], Any]:
 
 def _columns(views: list[Any]) -> Columns:
     """Join the columns of all views; rows that lack a view have its mean there."""
-    columns = side_by_side([_filled(table_of(x)) for x in views])
+    filled = []
+    for x in map(table_of, views):
+        lacks = nan_counts(x) > 0 if x.dtype.kind == "f" else np.zeros(len(x), dtype=bool)
+        filled.append(np.where(np.isnan(x), x[~lacks].mean(axis=0), x) if lacks.any() else x)
+    columns = side_by_side(filled)
     return dense(columns) if min(columns.shape) < 3 else columns
-
-
-def _filled(x: Columns) -> Columns:
-    """Write the mean of a view into the rows that lack it."""
-    lacks = nan_counts(x) > 0 if x.dtype.kind == "f" else np.zeros(len(x), dtype=bool)
-    return np.where(np.isnan(x), x[~lacks].mean(axis=0), x) if lacks.any() else x
 
 
 def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
@@ -128,7 +126,10 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
         points, names = _places(model, rows, columns)
     else:
         n = length(X[0] if is_list_of_views(X) else X)
-        points, names = _checked_places(places, n)[index], ("", "")
+        places = checks.finite_array(places, "places")
+        if places.shape != (n, 2):
+            raise ValueError(f"places has shape {places.shape}, must be {(n, 2)}: (n_samples, 2).")
+        points, names = places[index], ("", "")
     ax = _axes(ax)
     for label in np.unique(labels):
         here = labels == label
@@ -154,13 +155,6 @@ def _are_columns(model: Any) -> bool:
     maps = getattr(getattr(model, "_centroids", None), "maps", [])
     known = isinstance(model, Clusterer) and not hasattr(model, "_clusterer")
     return known and all(isinstance(each, Identity) for each in maps)
-
-
-def _checked_places(places: Any, n: int) -> Array:
-    places = checks.finite_array(places, "places")
-    if places.shape != (n, 2):
-        raise ValueError(f"places has shape {places.shape}, must be {(n, 2)}: (n_samples, 2).")
-    return np.asarray(places)
 
 
 def _style(label: int) -> dict[str, Any]:

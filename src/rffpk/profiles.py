@@ -88,16 +88,13 @@ class ClusterProfiles:
         means, gaps = self.means[cluster], self.differences[cluster]
         order = np.argsort(-np.abs(gaps), kind="stable")[:4]
         first = [j for j in order if round(gaps[j], 1)]  # others would be shown as zero
-        return ", ".join(
-            f"{self.columns[j]} {_written(means[j], self.units[j])} ({gaps[j]:+.1f})" for j in first
-        )
-
-
-def _written(mean: float, unit: str) -> str:
-    """Return a mean as users read it."""
-    if unit == "date" and not math.isnan(mean):
-        return str(np.datetime64(round(mean), "D"))
-    return f"{100 * mean:.0f} %" if unit == "share" else f"{mean:.3g}"
+        texts = []
+        for j in first:
+            mean = f"{100 * means[j]:.0f} %" if self.units[j] == "share" else f"{means[j]:.3g}"
+            if self.units[j] == "date" and not math.isnan(means[j]):
+                mean = str(np.datetime64(round(means[j]), "D"))
+            texts.append(f"{self.columns[j]} {mean} ({gaps[j]:+.1f})")
+        return ", ".join(texts)
 
 
 def describe(
@@ -175,7 +172,8 @@ def describe(
     )
     columns, values, units = _columns(X, table, len(labels), model)
     means, differences = _differences(members, p, values)
-    medoids = None if is_precomputed else np.asarray(last.medoids(_before(model, X)))
+    before = model[:-1].transform(X) if isinstance(model, Pipeline) and not is_precomputed else X
+    medoids = None if is_precomputed else np.asarray(last.medoids(before))
     stability = None
     if n_resamples:
         stability = _stability(model, X, labels, p, k, n_resamples, random)
@@ -195,11 +193,6 @@ def _clusterer(model: Any) -> Any:
         )
     check_is_fitted(last)
     return last
-
-
-def _before(model: Any, X: Any) -> Any:
-    """Return the rows as the clusterer takes them."""
-    return model[:-1].transform(X) if isinstance(model, Pipeline) else X
 
 
 # ---- columns -------------------------------------------------------------------------------------

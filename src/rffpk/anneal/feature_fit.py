@@ -44,15 +44,9 @@ from rffpk.rows.arrays import Array, Fourier, Identity, Numbers
 from rffpk.rows.door import Schema
 from rffpk.rows.rows import Rows
 from rffpk.rows.sample import Opened
-from rffpk.rows.store import (
-    Cache,
-    Known,
-    Mapping,
-    ScaledColumns,
-    UnitRows,
-)
+from rffpk.rows.store import Cache, Known, Mapping, ScaledColumns
 from rffpk.rows.sums import Sums, empty_clusters, rounding_error
-from rffpk.rows.table import as_type, occupied_columns, spread_columns, unit_rows
+from rffpk.rows.table import UnitRows, as_type, occupied_columns, spread_columns, unit_rows
 from rffpk.rows.weights import ones
 from rffpk.system.tuning import TUNING
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy import sparse
 
 from rffpk.estimators.base import parameters
 from rffpk.fusion.base import (
+    FACTOR,
+    POSITIVE,
     Iteration,
     KernelFusion,
     alternation,
     by_matrices,
     combined,
-    diversity_penalty,
     inner_products,
     matrices,
     matrix_of,
@@ -27,6 +28,7 @@ from rffpk.fusion.base import (
 )
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
+from rffpk.rows.table import Columns
 from rffpk.spaces.kernels import FittedKernel
 from rffpk.system import config
 from rffpk.system.interrupts import interruptible
@@ -129,6 +131,7 @@ class CoregSC(KernelFusion):
     """
 
     _of_affinities = True
+    _bounds: ClassVar = {"agreement": FACTOR}
 
     scheme: Scheme = "pairwise"
     agreement: float = 0.01
@@ -136,7 +139,6 @@ class CoregSC(KernelFusion):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         checks.check_choice(self.scheme, "scheme", get_args(Scheme))
-        checks.check_real(self.agreement, "agreement", 0, checks.MAX_WEIGHT)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         """Normalize the kernels as affinities, find the U_l, and set the map of the embedding.
@@ -146,7 +148,7 @@ class CoregSC(KernelFusion):
         self._raises = [max(0.0, -float(K.min())) for K in Ks]
         for K, constant in zip(Ks, self._raises):
             K += constant
-        self._roots = np.array([inverse_roots(self._degrees(K)) for K in Ks])
+        self._roots = np.array([inverse_roots(K @ self._weight) for K in Ks])
         for K, root in zip(Ks, self._roots):
             K *= root
             K *= root[:, None]
@@ -155,19 +157,10 @@ class CoregSC(KernelFusion):
         self._converge(state.iterations(), len(Ks[0]), rising=True)
         self._map = state.center_map if self.scheme == "centroid" else np.dstack(state.maps)
 
-    def _degrees(self, K: Array) -> Array:
-        """Return the weighted sum of each row of a kernel over the rows learned on."""
-        return np.asarray(K @ self._weight)
-
-    def _mapping(self) -> Callable[[list[Array]], Array]:
-        total = by_matrices(self)
-
-        def embed(Ks: list[Array]) -> Array:
-            raised = [K + constant for K, constant in zip(Ks, self._raises)]
-            left = [inverse_roots(self._degrees(K))[:, None] for K in raised]
-            return total([a * K * b for a, K, b in zip(left, raised, self._roots)])
-
-        return embed
+    def _mapped(self, Ks: list[Array]) -> Array:
+        raised = [K + constant for K, constant in zip(Ks, self._raises)]
+        left = [inverse_roots(K @ self._weight)[:, None] for K in raised]
+        return by_matrices(self, [a * K * b for a, K, b in zip(left, raised, self._roots)])
 
 
 def inverse_roots(degrees: Array) -> Array:
@@ -202,7 +195,11 @@ class Agreement:
         while True:
             for number in range(len(self.As)):
                 self._update(number)
-            common = self._update_center() if self.centroid else self._common()
+            if self.centroid:
+                common = self._update_center()
+            else:  # sum_(l < m) Tr(U_l U_l'U_m U_m')
+                pairs = [(a, b) for i, a in enumerate(self.U) for b in self.U[:i]]
+                common = float(sum(np.sum((a.T @ b) ** 2) for a, b in pairs))
             traces = sum(np.vdot(U, A @ U) for A, U in zip(self.As, self.U))
             yield Iteration(alpha, float(traces + self.weight * common))
 
@@ -216,11 +213,10 @@ class Agreement:
         else:
             rest = [other for other in range(len(self.As)) if other != number]
             partners, maps = [self.U[o] for o in rest], [self.maps[o] for o in rest]
-
-        def multiply(v: Array) -> Array:
-            return A @ v + self.weight * sum((other @ (other.T @ v) for other in partners), 0 * v)
-
-        values, U = leading_eigenvectors(multiply, self.k, len(A), U.sum(axis=1))
+        values, U = leading_eigenvectors(
+            lambda v: A @ v + self.weight * sum((B @ (B.T @ v) for B in partners), 0 * v),
+            self.k, len(A), U.sum(axis=1),
+        )  # fmt: skip
         scaled = over_eigenvalues(U, values)
         mapping = np.zeros((len(self.As), *U.shape))
         for other, other_map in zip(partners, maps):
@@ -236,11 +232,6 @@ class Agreement:
         parts = zip(self.maps, np.split(G, len(self.maps)))
         self.center_map = np.asarray(sum(mapping @ part for mapping, part in parts))
         return float((sizes[: self.k] ** 2).sum())
-
-    def _common(self) -> float:
-        """Return the agreement of all pairs of views, sum_(l < m) Tr(U_l U_l'U_m U_m')."""
-        pairs = [(a, b) for i, a in enumerate(self.U) for b in self.U[:i]]
-        return float(sum(np.sum((a.T @ b) ** 2) for a, b in pairs))
 
 
 # ---- LKAM ----------------------------------------------------------------------------------------
@@ -330,13 +321,14 @@ class LKAM(KernelFusion):
     n_neighbors: float = 0.5
     diversity: float = 0.01
 
+    _bounds: ClassVar = {"diversity": FACTOR}
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if isinstance(self.n_neighbors, float):
             checks.check_real(self.n_neighbors, "n_neighbors", 0, 1, include="right")
         else:
             checks.check_int(self.n_neighbors, "n_neighbors", 1)
-        checks.check_real(self.diversity, "diversity", 0, checks.MAX_WEIGHT)
 
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)
@@ -354,7 +346,8 @@ class LKAM(KernelFusion):
         W = shares(members, members, self._weight)
         Ks = [weighed(K, self._weight) for K in Ks]
         near = [W * K for K in Ks]
-        penalty = diversity_penalty(near, Ks, float(self.diversity))
+        weight = float(self.diversity)
+        penalty = weight * inner_products(near, Ks) if weight > 0 else None
         del Ks, mean, members, W
         self._keep(self._converge(alternation(near, k, penalty), len(near[0])))
 
@@ -376,8 +369,7 @@ class LKAM(KernelFusion):
         share = size if isinstance(size, float) else min(1.0, size / most)
         return least_values_of_mass(mean, p, share * most)
 
-    def _mapping(self) -> Callable[[list[Array]], Array]:
-        """Return a function from kernels of new rows to the embedding."""
+    def _embedded(self, xs: list[Columns]) -> Array:
         n = len(self._least)
         members = np.unpackbits(self._members, axis=1, count=n)
         members = members.astype(exact_dtype(self._weight))
@@ -386,7 +378,7 @@ class LKAM(KernelFusion):
             W = shares(mean_of(Ks) >= self._least, members, self._weight)
             return (W * combined(Ks, self.kernel_weights_)) @ self._map
 
-        return embed
+        return self._in_blocks(xs, [each.values for each in self._kernels], n, embed)
 
 
 def least_values(mean: Array, size: int) -> Array:
@@ -430,6 +422,8 @@ def shares(rows: Array, members: Array, weight: Array) -> Array:
 
 
 # ---- LMKKM ---------------------------------------------------------------------------------------
+
+_CLARABEL = "LMKKM needs clarabel (pip install clarabel)"
 
 
 @parameters
@@ -512,7 +506,7 @@ class LMKKM(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _clarabel()
+        optional_module("clarabel", _CLARABEL)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         check_memory(len(kernels), kernels[0].n)
@@ -536,13 +530,10 @@ class LMKKM(KernelFusion):
             yield Iteration(alpha, float(spectral_costs([K], H)[0]), values, H)
             theta = row_weights(convex, H)
 
-    def _mapping(self) -> Callable[[list[Array]], Array]:
-        def embed(Ks: list[Array]) -> Array:
-            # squared distances less k(x, x); the first of equal ones
-            nearest = (self._squares - 2 * mean_of(Ks)).argmin(axis=1)
-            return localised(Ks, self.row_weights_[nearest], self.row_weights_) @ self._map
-
-        return embed
+    def _mapped(self, Ks: list[Array]) -> Array:
+        # squared distances less k(x, x); the first of equal ones
+        nearest = (self._squares - 2 * mean_of(Ks)).argmin(axis=1)
+        return localised(Ks, self.row_weights_[nearest], self.row_weights_) @ self._map
 
 
 def localised(Ks: list[Array], rows: Array, columns: Array) -> Array:
@@ -566,7 +557,7 @@ def row_weights(Ks: list[Array], H: Array) -> Array:
 
     They are nonnegative with a sum of one in each row, and minimize sum_l theta_l'(K_l * (I -
     HH'))theta_l, where * multiplies entries."""
-    clarabel = _clarabel()
+    clarabel = optional_module("clarabel", _CLARABEL)
     n, L = len(H), len(Ks)
     rest = np.eye(n) - H @ H.T
     size = max(float(K.diagonal().max()) for K in Ks)
@@ -596,12 +587,6 @@ def check_memory(L: int, n: int) -> None:
             f"X has {n} rows to learn on: the quadratic programme of LMKKM takes about "
             f"{needed / 2**30:.3g} GiB. Take n_landmarks, or fewer rows."
         )
-
-
-def _clarabel() -> Any:
-    """Import clarabel, or raise an ImportError that says how to install it."""
-    why = "LMKKM needs clarabel (pip install clarabel)"
-    return optional_module("clarabel", why)
 
 
 # ---- MVC-LFA -------------------------------------------------------------------------------------
@@ -681,11 +666,8 @@ class MVCLFA(KernelFusion):
 
     mean_weight: float = 1.0
 
-    _mapping = by_matrices
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checks.check_real(self.mean_weight, "mean_weight", 0, checks.MAX_WEIGHT)
+    _bounds: ClassVar = {"mean_weight": FACTOR}
+    _mapped = by_matrices
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels, self._weight)
@@ -822,15 +804,9 @@ class ONKC(KernelFusion):
     diversity: float = 0.1
     tol: float = 1e-4
 
-    _mapping = by_matrices
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checks.check_real(self.rho, "rho", 0, include="neither")
-        checks.check_real(self.diversity, "diversity", 0, checks.MAX_WEIGHT)
-
-    def _scale_matters(self) -> bool:
-        return True
+    _balances_terms = True
+    _bounds: ClassVar = {"rho": POSITIVE, "diversity": FACTOR}
+    _mapped = by_matrices
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels, self._weight)
@@ -857,11 +833,20 @@ class NearKernel:
         while True:
             values, vectors = self._near()
             G = positive_part(values, vectors)
-            self._update_H(values[-self.k :][::-1], vectors[:, -self.k :][:, ::-1])
+            # H has the leading eigenvectors of G
+            H = fixed_signs(vectors[:, -self.k :][:, ::-1])
+            scaled = over_eigenvalues(H, values[-self.k :][::-1] + 1 / self.rho)
+            overlap = self.H.T @ scaled / self.rho
+            self.maps = [a * scaled + B @ overlap for a, B in zip(self.alpha, self.maps)]
+            self.H = H
             largest = np.maximum(values, 0)
             squares = float(largest @ largest)
             products = np.array([np.vdot(G, K) for K in self.Ks])
-            self._update_alpha(products, squares)
+            # For alpha of sum one, ||G - K_alpha||^2 is a quadratic form in alpha, whose matrix has
+            # the inner products of K_p - G and K_q - G.
+            gaps = self.M - products - products[:, None] + squares
+            self.alpha = simplex_minimum(self.rho * gaps + self.diversity * self.M)
+            self.K = combined(self.Ks, np.sqrt(self.alpha))
             size = float(self.alpha @ self.M @ self.alpha)
             apart = max(squares - 2 * float(self.alpha @ products) + size, 0.0)
             lost = float(largest[: -self.k].sum())
@@ -885,23 +870,6 @@ class NearKernel:
         self._found = vectors[:, -max(n_positive, self.k) :]
         return values, vectors
 
-    def _update_H(self, values: Array, vectors: Array) -> None:
-        """Set H to the leading eigenvectors of G, and update its maps."""
-        H = fixed_signs(vectors)
-        scaled = over_eigenvalues(H, values + 1 / self.rho)
-        overlap = self.H.T @ scaled / self.rho
-        self.maps = [a * scaled + B @ overlap for a, B in zip(self.alpha, self.maps)]
-        self.H = H
-
-    def _update_alpha(self, products: Array, squares: float) -> None:
-        """Update alpha and K_alpha, from the products Tr(G K_l) and ||G||^2.
-
-        For alpha of sum one, ||G - K_alpha||^2 is a quadratic form in alpha. Its matrix has the
-        inner products of K_p - G and K_q - G."""
-        apart = self.M - products - products[:, None] + squares
-        self.alpha = simplex_minimum(self.rho * apart + self.diversity * self.M)
-        self.K = combined(self.Ks, np.sqrt(self.alpha))
-
 
 def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
     """Return all positive eigenvalues of a symmetric matrix, rising, and their eigenvectors.
@@ -913,12 +881,10 @@ def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
     if n > TUNING.linalg.full_below and wanted <= TUNING.fusion.lanczos_part * n:
         values, vectors = leading_eigenvectors(B, wanted, n, similar.sum(axis=1))
         rounding = n * np.finfo(np.float64).eps * np.abs(values).max()
-
-        def rest(v: Array) -> Array:
-            return B @ v - vectors @ (values * (vectors.T @ v))
-
-        if values[-1] <= 0 and ritz_values(rest, n)[-1] <= rounding:
-            return values[::-1], vectors[:, ::-1]
+        if values[-1] <= 0:
+            rest = ritz_values(lambda v: B @ v - vectors @ (values * (vectors.T @ v)), n)
+            if rest[-1] <= rounding:
+                return values[::-1], vectors[:, ::-1]
     return eigh(B)
 
 

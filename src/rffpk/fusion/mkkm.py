@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,22 @@ from rffpk.anneal.convergence_warnings import few_rows
 from rffpk.estimators.annealing import check_search_parameters
 from rffpk.estimators.base import Clusterer, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
+from rffpk.estimators.fitting import find_number, rows_in_memory
 from rffpk.fusion.base import (
+    FACTOR,
+    POSITIVE,
     Iteration,
     KernelFusion,
     alternation,
     cluster,
     combined,
-    diversity_penalty,
     embedding_model,
+    inner_products,
     matrices,
     matrix_of,
     spectral_costs,
     transform,
     weighed,
-    weighted_rows,
 )
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.rows import checks
@@ -40,12 +42,7 @@ from rffpk.rows.arrays import Array
 from rffpk.rows.door import Schema
 from rffpk.rows.table import Columns
 from rffpk.spaces.fourier import Gamma
-from rffpk.spaces.kernels import (
-    FittedKernel,
-    PairwiseKernel,
-    check_sparse,
-    one_kernel,
-)
+from rffpk.spaces.kernels import FittedKernel, PairwiseKernel, check_sparse, one_kernel
 from rffpk.system import config
 from rffpk.system.interrupts import interruptible
 from rffpk.system.linalg import basis_of, eigh, leading_eigenvectors, svd
@@ -288,16 +285,14 @@ class MKKMMR(KernelFusion):
 
     diversity: float = 0.01
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checks.check_real(self.diversity, "diversity", 0, checks.MAX_WEIGHT)
+    _bounds: ClassVar = {"diversity": FACTOR}
 
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        Ks = matrices(kernels, self._weight)
-        penalty = diversity_penalty(Ks, Ks, float(self.diversity))
+        Ks, weight = matrices(kernels, self._weight), float(self.diversity)
+        penalty = weight * inner_products(Ks, Ks) if weight > 0 else None
         self._keep(self._converge(alternation(Ks, k, penalty), len(Ks[0])))
 
 
@@ -392,9 +387,7 @@ class SimpleMKKM(KernelFusion):
 
     tol: float = 1e-5
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checks.check_real(self.tol, "tol", 0, include="neither")
+    _bounds: ClassVar = {"tol": POSITIVE}
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         """Minimize the alignment over the kernel weights, and record each point."""
@@ -424,14 +417,16 @@ class Point(Iteration):
         return (total - float(self.gradient.min())) / total if total > 0 else 0.0
 
 
+@dataclass
 class Alignment:
     """The function F(alpha) = max Tr(K_alpha HH') / n over H with k orthonormal columns.
 
     `Ks` (L, r, r) are the kernels, and K_alpha = sum_l alpha_l^2 K_l."""
 
-    def __init__(self, Ks: Array, k: int, n: float) -> None:
-        self.Ks, self.k, self.n = Ks, k, n
-        self._start: Array | None = None
+    Ks: Array
+    k: int
+    n: float
+    _start: Array | None = None
 
     def at(self, alpha: Array) -> Point:
         """Evaluate F at alpha, with its gradient 2 alpha_l Tr(K_l HH') / n, by one eigenproblem."""
@@ -636,12 +631,9 @@ class NystroemKernelKMeans(Clusterer):
             checks.check_int(self.n_components, "n_components", 1, self.n_anchors)
         random = checks.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
-        with (
-            reporting(self, X) as progress,
-            fit_of(self),
-            config.one_blas_thread(),
-        ):
-            rows, k = weighted_rows(self, X, sample_weight, random, progress)
+        with reporting(self, X) as progress, fit_of(self), config.one_blas_thread():
+            rows = rows_in_memory(self, X, sample_weight, random)
+            k = find_number(self, rows, random, progress)
             (x,), weight = rows.tables, rows.weight
             check_sparse(x, spec.metric, "X")
             self.anchors_ = rows.drawn(min(self.n_anchors, rows.counted), random)

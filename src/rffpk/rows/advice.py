@@ -217,14 +217,6 @@ FINITE = (
 # ---- the form of X -------------------------------------------------------------------------------
 
 
-def _is_column(x: Any) -> bool:
-    """Return whether x is a one-dimensional array or series of numbers.
-
-    An array of objects does not count: it may be a view as a list of rows."""
-    kind = getattr(getattr(x, "dtype", None), "kind", "")
-    return getattr(x, "ndim", 0) == 1 and kind != "O"
-
-
 def _labels_beside(x: Any) -> tuple[int, ...]:
     """Return the positions in a list of its first vector and its first table, else ().
 
@@ -236,9 +228,11 @@ def _labels_beside(x: Any) -> tuple[int, ...]:
 
 
 CONTAINERS = (
+    # an array of objects may be a view as a list of rows
     Advice(ValueError,
            lambda x, several: several and isinstance(x, (list, tuple)) and len(x) > 0
-           and all(map(_is_column, x)),
+           and all(getattr(v, "ndim", 0) == 1
+                   and getattr(getattr(v, "dtype", None), "kind", "") != "O" for v in x),
            "{name}: is a list of one-dimensional arrays, not of views. Pass "
            "[numpy.reshape(x, (-1, 1)) for x in {name}] for views of one column, or "
            "numpy.array({name}) for a table with the arrays as rows."),

@@ -48,17 +48,6 @@ class Shape(NamedTuple):
     # index of the table of each fitted view; index len(widths) is the table of all columns
     views: tuple[int, ...] = (0,)
 
-    @classmethod
-    def of_columns(cls, d: int, in_float64: bool) -> Shape:
-        """Return the shape of one array of d columns without names."""
-        return cls(d, (d,), in_float64=in_float64)
-
-    @classmethod
-    def of_tables(cls, tables: list[Columns]) -> Shape:
-        """Return the shape of a list of views."""
-        widths = tuple(x.shape[1] for x in tables)
-        return cls(sum(widths), widths, listed=True, views=tuple(range(len(tables))))
-
     @property
     def has_views(self) -> bool:
         """Whether X was given as views, not as one array for all kernels."""
@@ -241,7 +230,8 @@ def _check_list(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     """Check X that is a list of views; return one table for each view, and the shape of X."""
     xs = [_checked_view(x, f"X[{i}]", schema) for i, x in enumerate(X)]
     advice.give(advice.VIEWS, "X", xs, fitted=schema.fitted, kind=schema.kind)
-    widths, names = tuple(x.shape[1] for x in xs), tuple(map(_column_names, X))
+    widths, labels = tuple(x.shape[1] for x in xs), [tuple(getattr(x, "columns", ())) for x in X]
+    names = tuple(own if all(isinstance(name, str) for name in own) else () for own in labels)
     if schema.fitted is None:
         for i, x in enumerate(xs):
             _warn_if_kernel(x, f"X[{i}]", schema)
@@ -250,12 +240,6 @@ def _check_list(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     for i, own in enumerate(names):
         advice.give(advice.NAMES, f"X[{i}]", own, fitted=schema.fitted.names[i])
     return xs, schema.fitted
-
-
-def _column_names(x: Any) -> tuple[str, ...]:
-    """Return the names of the columns of a frame if all are strings."""
-    names = tuple(getattr(x, "columns", ()))
-    return names if all(isinstance(name, str) for name in names) else ()
 
 
 def with_nan_rows(x: Any, name: str) -> Any:

@@ -125,14 +125,11 @@ class Reservoir:
         left, tied = keys < self._bound, np.flatnonzero(keys == self._bound)
         left[tied[np.argsort(indices[tied], kind="stable")][: most - np.count_nonzero(left)]] = True
         holes, moved = np.flatnonzero(~left[:most]), most + np.flatnonzero(left[most:])
-        self._arrays = self._written()
+        # arrays from another process may be read-only
+        self._arrays = [np.require(each, requirements="W") for each in self._arrays]
         for array in self._arrays:
             array[holes] = array[moved]
         self._count = most
-
-    def _written(self) -> list[Array]:
-        """Return the arrays as writable ones: arrays from another process may be read-only."""
-        return [np.require(each, requirements="W") for each in self._arrays]
 
     def joined(self, other: Reservoir) -> Reservoir:
         """Merge two reservoirs: return one with the smallest keys of both."""
@@ -150,7 +147,8 @@ class Reservoir:
         self._shrink()
         if not self._arrays:
             return Sample(np.empty(0), np.empty(0, np.intp), [])
-        keys, indices, *arrays = kept = [array[: self._count] for array in self._written()]
+        kept = [np.require(each[: self._count], requirements="W") for each in self._arrays]
+        keys, indices, *arrays = kept
         order = np.argsort(indices, kind="stable")
         if self._count > self.size:
             last = np.flatnonzero(keys[order] == keys.max())[-1]

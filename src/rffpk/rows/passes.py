@@ -16,23 +16,9 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk import _core
 from rffpk.rows import checks
-from rffpk.rows.arrays import (
-    Array,
-    Fourier,
-    Identity,
-    Landmarks,
-    Map,
-    label_order,
-)
+from rffpk.rows.arrays import Array, Fourier, Identity, Landmarks, Map, label_order
 from rffpk.rows.rows import Rows, aligned
-from rffpk.rows.sums import (
-    Step,
-    Sums,
-    is_hard,
-    power_constant,
-    rounding_error,
-    scaled_parts,
-)
+from rffpk.rows.sums import Step, Sums, is_hard, power_constant, rounding_error, scaled_parts
 from rffpk.rows.table import Columns, Csr, operand, skip_zeros
 from rffpk.rows.weights import ones, with_unit
 from rffpk.system import config

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Identity, Map
 from rffpk.rows.checks import Auto, is_option
-from rffpk.rows.store import Known, UnitRows
-from rffpk.rows.table import Columns, column_means, has_view, squared_distances, unit_rows
+from rffpk.rows.store import Known
+from rffpk.rows.table import Columns, UnitRows, column_means, has_view, squared_distances, unit_rows
 from rffpk.spaces.graph import PRECOMPUTED, GraphDiffusion, Nodes, check_no_choice, graph_diffusion
 from rffpk.spaces.neighbors import NeighbourCount, Neighbourhoods, Shared, landmark_numbers_of
 from rffpk.spaces.spectrum import (
@@ -97,7 +97,7 @@ class DiffusionSpace:
             spread[there] = known[: int(there.sum())]
             return spread, mapped
         rows = self._prepared(X)
-        if self.own is None:
+        if self.own is None and isinstance(self.neighborhoods, Neighbourhoods):
             landmarks = self.neighborhoods.mapped(self.functions, rows)
             if landmarks is not None:
                 return rows, landmarks

@@ -179,7 +179,12 @@ class FourierSpec:
         automatic = self.sampling == "auto" and self.kernel == "rbf"
         automatic &= d >= TUNING.fourier.structured_from
         if self.sampling == "structured" or automatic:
-            return Fourier(_draw_structure(gamma, d, D, random))
+            # The signs of sqrt(2 gamma p) H1 S1 H1 S2 H1 S3, a fast stand-in for a Gaussian matrix.
+            # H1 is the orthonormal Hadamard matrix of size p, the power of two from d on. S1, S2
+            # and S3 are diagonal matrices of random signs, for each block of p frequencies.
+            p = max(2, 1 << (d - 1).bit_length())
+            signs = random.choice(np.array([-1, 1], dtype=np.int8), size=(-(-D // p), 3, p))
+            return Fourier(Structure(signs, math.sqrt(2 * gamma) / p, D))
         check_memory(4 * 8 * d * D, D)  # drawing takes four arrays of this size
         omega = _draw_matrix(self.kernel, gamma, self.sampling, d, D, random)
         with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
@@ -319,33 +324,19 @@ def _draw_matrix(
         return math.sqrt(gamma) * random.laplace(size=(d, D))
     if sampling == "iid":
         return math.sqrt(2 * gamma) * random.standard_normal((d, D))
-    return math.sqrt(2 * gamma) * _orthogonal_directions(d, D, random)
-
-
-def _draw_structure(gamma: float, d: int, D: int, random: Any) -> Structure:
-    """Draw the signs of sqrt(2 gamma p) H1 S1 H1 S2 H1 S3, a fast stand-in for a Gaussian matrix.
-
-    H1 is the orthonormal Hadamard matrix of size p, the power of two from d on. S1, S2 and S3 are
-    diagonal matrices of random signs. Each block of p frequencies has its own signs."""
-    p = max(2, 1 << (d - 1).bit_length())
-    signs = random.choice(np.array([-1, 1], dtype=np.int8), size=(-(-D // p), 3, p))
-    return Structure(signs, math.sqrt(2 * gamma) / p, D)
+    # normal vectors whose directions are orthogonal in blocks of d
+    whole, rest = divmod(D, d)
+    blocks = [_uniform(random.standard_normal((whole, d, d))).swapaxes(0, 1).reshape(d, whole * d)]
+    if rest:
+        blocks.append(_uniform(random.standard_normal((d, rest))))
+    lengths = np.sqrt(random.chisquare(d, size=D))
+    return math.sqrt(2 * gamma) * (np.hstack(blocks) * lengths)
 
 
 def _uniform(gaussian: Array) -> Array:
     """Return orthonormal columns, uniformly distributed, from a Gaussian matrix or a stack."""
     q, r = np.linalg.qr(gaussian)
     return np.asarray(q * np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :])
-
-
-def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
-    """Draw D standard normal vectors (d, D) whose directions are orthogonal in blocks of d."""
-    whole, rest = divmod(D, d)
-    blocks = [_uniform(random.standard_normal((whole, d, d))).swapaxes(0, 1).reshape(d, whole * d)]
-    if rest:
-        blocks.append(_uniform(random.standard_normal((d, rest))))
-    lengths = np.sqrt(random.chisquare(d, size=D))
-    return np.hstack(blocks) * lengths
 
 
 # ---- the error of the kernel at pairs of rows ----------------------------------------------------

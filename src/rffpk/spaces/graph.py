@@ -44,9 +44,6 @@ class Nodes:
         there = total[:, None] > 0
         return np.divide(sums, total[:, None], out=np.zeros_like(sums), where=there)
 
-    def mapped(self, matrix: Array, X: Columns) -> None:
-        """Return None, because passes cannot compute these features."""
-
 
 @dataclass(frozen=True)
 class GraphDiffusion:
@@ -73,13 +70,6 @@ def check_no_choice(spec: Any) -> None:
                 f"{name}={value!r}: must have its default with metric='precomputed', where X is "
                 "the graph."
             )
-
-
-def check_graph(X: Columns) -> None:
-    """Refuse a matrix with negative entries, or one that looks like a matrix of distances."""
-    check_affinities(X)
-    if entries(X).size >= len(X) * (len(X) - 1):  # zero on the diagonal alone
-        refuse_distances(dense(X), "X")
 
 
 def check_affinities(X: Columns) -> None:
@@ -125,8 +115,10 @@ def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion
 
     The eigenvalues of the walk are from -1 to 1. The matrix here stays at a node with probability
     one half, so that its eigenvalues are from 0 to 1. Order and eigenvectors do not change."""
-    check_graph(X)
+    check_affinities(X)
     n = len(X)
+    if entries(X).size >= n * (n - 1):  # zero on the diagonal alone
+        refuse_distances(dense(X), "X")
     mass = weight / weight.max()
     graph = symmetric(X, mass)
     weighted = csr_array(diags(mass) @ graph @ diags(mass))
@@ -143,11 +135,10 @@ def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion
     if not wanted.exact and parts.n_kept >= max(wanted.k, 2):
         wanted = wanted._replace(pairs=parts.n_kept - 1)
     scale = diags(1 / np.sqrt(degrees))
-
-    def walk() -> Walk:
-        return Walk(csr_matrix((identity(len(degrees)) + scale @ weighted @ scale) / 2))
-
-    spectrum, functions = decompose(walk, degrees, parts.labels, wanted, n_rows, parts.least_rows)
+    spectrum, functions = decompose(
+        lambda: Walk(csr_matrix((identity(len(degrees)) + scale @ weighted @ scale) / 2)),
+        degrees, parts.labels, wanted, n_rows, parts.least_rows,
+    )  # fmt: skip
     spectrum = replace(spectrum, gaps=2 * spectrum.gaps, enough=0.0)
     mu = 1 - spectrum.gaps
     extension = np.zeros((n, functions.shape[1]))

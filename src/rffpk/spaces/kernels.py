@@ -190,7 +190,8 @@ def have_triangles(K: Array) -> bool:
 # ---- specifications -----------------------------------------------------------------------------
 
 
-# The values of these kernels of scikit-learn follow the scale of the rows.
+# The values of these kernels of scikit-learn follow the scale of the rows, so that several such
+# views need a common scale. Values of functions and of precomputed kernels stay as they are.
 _OF_ANY_SCALE = ("linear", "polynomial", "poly", "sigmoid", "additive_chi2")
 
 
@@ -202,13 +203,6 @@ class Specification:
     params: dict[str, Any] = field(default_factory=dict)
     normalize: bool = False
     rescale: bool = False  # to [0, 1], after the normalisation
-
-    def follows_scale(self) -> bool:
-        """Return whether the values follow the scale of the rows.
-
-        Several such views need a common scale. The values of functions and of precomputed kernels
-        stay as they are."""
-        return not self.normalize and self.metric in _OF_ANY_SCALE
 
     def is_definite(self) -> bool:
         """Return whether the kernel is known to be positive semidefinite."""
@@ -340,23 +334,17 @@ def du2015(x: Columns) -> list[Specification]:
     They are seven Gaussian kernels exp(-||x-y||^2 / (2 (t d)^2)), with the largest distance d
     and t from 0.01 to 100, four polynomial kernels (a + x'y)^b, and the cosine. O(n^2 d) for the
     largest distance."""
-    norms, largest = _norms_and_largest_distance(x)
+    wide = centered(x, np.float64)
+    norms, tiles = squared_norms(wide), row_tiles(len(x), len(x))
+    products = (inner_products(wide[b], wide) for b in tiles)
+    distances = (norms[b, None] + norms - 2 * p for b, p in zip(tiles, products))
+    largest = max(float(each.max()) for each in distances)
     unit = 1 / (2 * largest) if largest > _APART * norms.max() else 0.0  # equal: constant kernels
     pairs: list[tuple[str, dict[str, Any]]] = [
         ("rbf", {"gamma": unit / t**2}) for t in (0.01, 0.05, 0.1, 1, 10, 50, 100)
     ]
     pairs += [("polynomial", {"gamma": 1, "coef0": a, "degree": b}) for a in (0, 1) for b in (2, 4)]
     return [Specification(*pair, True, True) for pair in [*pairs, ("cosine", {})]]
-
-
-def _norms_and_largest_distance(x: Columns) -> tuple[Array, float]:
-    """Return the squared norms of the centered rows, and the largest squared distance."""
-    wide = centered(x, np.float64)
-    norms = squared_norms(wide)
-    tiles = row_tiles(len(x), len(x))
-    products = (inner_products(wide[b], wide) for b in tiles)
-    distances = (norms[b, None] + norms - 2 * p for b, p in zip(tiles, products))
-    return norms, max(float(each.max()) for each in distances)
 
 
 # Kernels whose products with sparse rows visit the entries alone.
@@ -421,7 +409,7 @@ class FittedKernel:
             apart = high - low > _APART * max(abs(high), abs(low))
             self._scale = low, (1 / (high - low) if apart else 1.0)
             self.diagonal = self._rescaled(self.diagonal)
-        if unit_variance and spec.follows_scale():
+        if unit_variance and not spec.normalize and spec.metric in _OF_ANY_SCALE:
             squares = _centered_squares(self.diagonal, *self._mean_products())
             variance = float(self._means(squares))
             self._scale = 0.0, (1 / variance if variance > np.finfo(np.float64).tiny else 1.0)

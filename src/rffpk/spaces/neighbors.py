@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -265,8 +266,10 @@ class Neighbourhoods:
             columns = occupied_columns(self.landmarks)
             if columns is not None:
                 return self._nearest_of_occupied(X, columns)
-            full = _is_full(self.landmarks)
-            return self._nearest_of_full(X) if full else self._nearest_of_sparse(X)
+            # with few columns, or with few zeros, a search among dense copies is faster
+            d, tuning = X.shape[1], TUNING.search
+            work = tuning.taken + tuning.sparse_term * entries_a_row(self.landmarks) ** 2 / d
+            return self._nearest_of_full(X) if work > d else self._nearest_of_sparse(X)
         index = np.sort(self._of_arrays(X, visits), axis=1)
         points = self.landmarks.astype(X.dtype, copy=False)
         return _core.squares_of_pairs(X, points, index, self.n_threads), index
@@ -339,7 +342,12 @@ class Neighbourhoods:
             return self._by_cells(X, self.cells, visits)
         tuning, m, (n, d) = TUNING.search, len(self.landmarks), X.shape
         if d <= tuning.tree_columns and n >= tuning.tree_rows and m >= tuning.tree_landmarks:
-            return self._by_tree(X)
+            from scipy.spatial import KDTree
+
+            tree = KDTree(self.landmarks)
+            index = tree.query(X, np.arange(1, self.r + 1), workers=self.n_threads)[1]
+            # where squares overflow there is none; they are refused by name later
+            return np.minimum(index, m - 1).astype(np.int32)
         if self.r <= MOST_NEIGHBOURS:
             nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
             is_large = d >= tuning.single_columns and m >= tuning.single_landmarks
@@ -374,15 +382,6 @@ class Neighbourhoods:
             return index
 
         return np.concatenate([chosen(tile) for tile in row_tiles(len(X), X.shape[1])])
-
-    def _by_tree(self, X: Columns) -> Array:
-        """Compute `chosen` with a k-d tree."""
-        from scipy.spatial import KDTree
-
-        tree = KDTree(self.landmarks)
-        index = tree.query(X, np.arange(1, self.r + 1), workers=self.n_threads)[1]
-        # where squares overflow there is none; they are refused by name later
-        return np.minimum(index, len(self.landmarks) - 1).astype(np.int32)
 
     def _by_cells(self, X: Columns, cells: NearCells, visits: Array | None) -> Array:
         """Compute `chosen` from the cells near each row, which may miss a few nearest landmarks.
@@ -478,11 +477,7 @@ def distinct_where_few(
 
 
 def mutual_neighbours(
-    nodes: Columns,
-    mass: Array,
-    count: NeighbourCount,
-    n_threads: int,
-    shared: Shared | None = None,
+    nodes: Columns, mass: Array, count: NeighbourCount, n_threads: int, shared: Shared | None = None
 ) -> tuple[Neighbourhoods, csr_matrix]:
     """Return neighborhoods whose landmarks are the nodes, and the weights z (m, m) of the nodes.
 
@@ -499,9 +494,7 @@ def mutual_neighbours(
     cells, visits = shared("cells", lambda: _cells(nodes, most, n_threads))
     near = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
 
-    def nearest() -> tuple[Array, Array]:
-        return replace(near, r=most)._nearest(nodes, visits)
-
+    nearest = partial(replace(near, r=most)._nearest, nodes, visits)
     # one graph needs no copy of the nearest, which take as much memory as the graph
     squares, index = shared("nearest", nearest) if shared.times > 1 else nearest()
     if near.r < index.shape[1]:  # only the nearest, with rising indices
@@ -673,14 +666,6 @@ def cluster_means(X: Columns, weight: Array, labels: Array, centroids: Columns) 
     members = csr_matrix((weight, labels, ends), shape=(len(X), len(centroids)))
     mass = np.bincount(labels, weight, len(centroids))[:, None]
     return group_means(X, members, mass, centroids)
-
-
-def _is_full(x: Columns) -> bool:
-    """Return whether a search among these sparse rows is faster with dense copies of them.
-
-    It is with few columns, or with few zeros."""
-    d = x.shape[1]
-    return TUNING.search.taken + TUNING.search.sparse_term * entries_a_row(x) ** 2 / d > d
 
 
 def _matrix(X: Columns) -> csr_array:

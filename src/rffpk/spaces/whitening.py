@@ -146,7 +146,9 @@ def _of_sparse(x: Columns, mean: Array, root: Array, m: int) -> tuple[Array, Arr
 
     variances, vectors = leading_eigenvectors(squares, m, min(x.shape))
     deviations = np.sqrt(np.maximum(variances, 0))
-    return deviations, _over(transposed(vectors), deviations) if wide else vectors
+    if wide:
+        vectors = transposed(vectors) / np.where(deviations > 0, deviations, 1)
+    return deviations, vectors
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name
@@ -166,12 +168,9 @@ def _of_dense(x: Array, mean: Array, root: Array, m: int) -> tuple[Array, Array]
     checks.check_overflow(float(np.trace(gram)), np.float64)
     variances, vectors = leading_eigenvectors(gram, m, len(gram))
     deviations = np.sqrt(np.maximum(variances, 0))
-    return deviations, _over(rows.T @ vectors, deviations) if wide else vectors
-
-
-def _over(vectors: Array, deviations: Array) -> Array:
-    """Divide the columns of `vectors` by the deviations, except where a deviation is zero."""
-    return np.asarray(vectors / np.where(deviations > 0, deviations, 1))
+    if wide:
+        vectors = rows.T @ vectors / np.where(deviations > 0, deviations, 1)
+    return deviations, vectors
 
 
 @dataclass(frozen=True)
