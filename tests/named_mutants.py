@@ -136,7 +136,7 @@ PROMISES = [
            "rows/checks.py:check_sample_weight", "given.astype(np.float64)",
            "given.astype(np.float64) ** 0.5"),
     Mutant("extremes.py::test_a_scale_changes_nothing",
-           "rows/door.py:_check_array", "beyond_float32(x, mean)", "False"),
+           "rows/door.py:_check_array", "table.beyond_float32(x, mean)", "False"),
     Mutant("extremes.py::test_a_power_of_two_of_the_weights_is_one_of_the_costs",
            "rows/weights.py:weight_unit", "2.0 ** math.frexp(float(weight.max()))[1]", "1.0"),
     Mutant("extremes.py::test_errors_that_the_caller_raises_end_no_fit",

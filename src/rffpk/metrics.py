@@ -224,9 +224,12 @@ def repeated_scores(
 # ---- memberships ---------------------------------------------------------------------------------
 
 
-def _check_rows(X: Array, u: Array) -> None:
+def _checked(X: Any, memberships: Any) -> tuple[Array, Array]:
+    """Return rows, and memberships with a line for each row."""
+    X, u = checks.finite_array(X, "X"), checked_memberships(memberships)
     if len(X) != len(u):
         raise ValueError(f"memberships has {len(u)} rows, must have {len(X)} like X.")
+    return X, u
 
 
 def _in_range(*arrays: Array) -> list[Array]:
@@ -360,11 +363,9 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
     >>> xie_beni_index([[0.0], [2.0]], [[1.0, 0.0], [0.0, 1.0]], [[0.5], [2.5]])
     0.0625
     """
-    X = checks.finite_array(X, "X")
-    u = checked_memberships(memberships)
+    X, u = _checked(X, memberships)
     centers = checks.finite_array(centers, "centers", ensure_min_samples=2)
     m = checks.check_real(m, "m", 1, include="left")
-    _check_rows(X, u)
     if centers.shape != (u.shape[1], X.shape[1]):
         raise ValueError(
             f"centers has shape {centers.shape}, must be {(u.shape[1], X.shape[1])}: "
@@ -420,9 +421,8 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     >>> round(fuzzy_silhouette(X, u), 4)
     0.8763
     """
-    X, u = checks.finite_array(X, "X"), checked_memberships(memberships)
+    X, u = _checked(X, memberships)
     alpha = checks.check_real(alpha, "alpha", 0, include="left")
-    _check_rows(X, u)
     labels = u.argmax(axis=1)
     if len(np.unique(labels)) < 2:
         raise ValueError("memberships put all rows into one cluster, must fill at least two.")

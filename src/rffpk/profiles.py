@@ -282,7 +282,14 @@ def _stability(
         part = [rows_at(x, index) for x in X] if is_list_of_views(X) else rows_at(X, index)
         p = weights_at(weight, index)
         again = _refit(model, part, p, k, random.randint(2**31 - 1))
-        indices = _jaccard(labels[index], again, p, k)
+        # the largest Jaccard index of each cluster with a cluster of the refit; NaN without rows.
+        # Noise, -1, belongs to no cluster.
+        table = np.zeros((k + 1, k + 1))
+        np.add.at(table, (labels[index], again), p)
+        sizes, others = table.sum(axis=1)[:k], table.sum(axis=0)[:k]
+        with np.errstate(invalid="ignore"):
+            indices = table[:k, :k] / (sizes[:, None] + others - table[:k, :k])
+        indices = np.where(sizes > 0, np.nan_to_num(indices).max(axis=1), np.nan)
         total += np.nan_to_num(indices)
         seen += ~np.isnan(indices)
     with np.errstate(invalid="ignore"):
@@ -302,15 +309,3 @@ def _refit(model: Any, X: Any, weight: Array, k: int, seed: int) -> Array:
     with without(Warning):  # the fit has given them
         again.fit(X, **({} if are_ones(weight) else {name: weight}))
     return np.asarray(last.labels_)
-
-
-def _jaccard(first: Array, second: Array, p: Array, k: int) -> Array:
-    """Return the largest Jaccard index of each cluster of `first` with a cluster of `second`.
-
-    It is NaN for a cluster without rows. Noise, -1, belongs to no cluster."""
-    table = np.zeros((k + 1, k + 1))
-    np.add.at(table, (first, second), p)
-    sizes, others = table.sum(axis=1)[:k], table.sum(axis=0)[:k]
-    with np.errstate(invalid="ignore"):
-        indices = table[:k, :k] / (sizes[:, None] + others - table[:k, :k])
-    return np.where(sizes > 0, np.nan_to_num(indices).max(axis=1), np.nan)

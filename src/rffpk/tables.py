@@ -137,12 +137,18 @@ class TablePreprocessor(Estimator):
         """
         check_is_fitted(self)
         columns = _columns_of(X, list(self.feature_names_in_))
-        found = self._scaled(columns)
-        self._warn_of_unknown(found)
-        gaps = np.flatnonzero(np.isnan(found).any(axis=1))
+        scaled = self._scaled(columns)
+        unknown = [str(name) for name, *_, part in self._parts() if np.isnan(scaled[:, part]).all()]
+        if unknown and len(scaled) >= 10:  # as after a change of the words of columns
+            warn(
+                f"X has no value in the columns {unknown} that is known from fit, in any row: they "
+                "are all missing, or other words. The rows are placed by the other columns.",
+                UserWarning,
+            )
+        gaps = np.flatnonzero(np.isnan(scaled).any(axis=1))
         for some in np.array_split(gaps, len(gaps) // TUNING.tiles.filled_rows + 1):
-            found[some] = self._filled(found[some])
-        return found
+            scaled[some] = self._filled(scaled[some])
+        return scaled
 
     def _filled(self, rows: Array) -> Array:
         """Fill gaps of rows by near references, whatever other rows there are.
@@ -177,16 +183,6 @@ class TablePreprocessor(Estimator):
                 values = (np.eye(len(mean))[most_frequent] - mean) / scale
             filled[lacking, part] = values
         return filled
-
-    def _warn_of_unknown(self, found: Array) -> None:
-        """Warn of columns that tell nothing of any row, as after a change of their words."""
-        unknown = [str(name) for name, *_, part in self._parts() if np.isnan(found[:, part]).all()]
-        if unknown and len(found) >= 10:
-            warn(
-                f"X has no value in the columns {unknown} that is known from fit, in any row: they "
-                "are all missing, or other words. The rows are placed by the other columns.",
-                UserWarning,
-            )
 
     def _count_unknown(self, X: Any) -> int:
         """Count the rows with a word that `fit` did not see."""

@@ -10,37 +10,14 @@ import numpy as np
 from scipy import sparse
 
 from rffpk.estimators.base import parameters
-from rffpk.fusion.base import (
-    FACTOR,
-    POSITIVE,
-    Iteration,
-    KernelFusion,
-    alternation,
-    by_matrices,
-    combined,
-    inner_products,
-    matrices,
-    matrix_of,
-    mean_of,
-    simplex_minimum,
-    spectral_costs,
-    weighed,
-)
+from rffpk.fusion import base
+from rffpk.fusion.base import FACTOR, POSITIVE, Iteration, KernelFusion
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns
 from rffpk.spaces.kernels import FittedKernel
-from rffpk.system import config
+from rffpk.system import config, linalg
 from rffpk.system.interrupts import interruptible
-from rffpk.system.linalg import (
-    eigh,
-    fixed_signs,
-    leading_eigenvectors,
-    over_eigenvalues,
-    procrustes,
-    ritz_values,
-    svd,
-)
 from rffpk.system.report import optional_module, warn
 from rffpk.system.tiles import row_tiles
 from rffpk.system.tuning import TUNING
@@ -152,7 +129,7 @@ class CoregSC(KernelFusion):
         for K, root in zip(Ks, self._roots):
             K *= root
             K *= root[:, None]
-            weighed(K, self._weight)
+            base.weighed(K, self._weight)
         state = Agreement(Ks, k, float(self.agreement), self.scheme == "centroid")
         self._converge(state.iterations(), len(Ks[0]), rising=True)
         self._map = state.center_map if self.scheme == "centroid" else np.dstack(state.maps)
@@ -160,7 +137,7 @@ class CoregSC(KernelFusion):
     def _mapped(self, Ks: list[Array]) -> Array:
         raised = [K + constant for K, constant in zip(Ks, self._raises)]
         left = [inverse_roots(K @ self._weight)[:, None] for K in raised]
-        return by_matrices(self, [a * K * b for a, K, b in zip(left, raised, self._roots)])
+        return base.by_matrices(self, [a * K * b for a, K, b in zip(left, raised, self._roots)])
 
 
 def inverse_roots(degrees: Array) -> Array:
@@ -181,9 +158,9 @@ class Agreement:
         self.U: list[Array] = []
         self.maps: list[Array] = []
         for number, A in enumerate(As):
-            values, U = leading_eigenvectors(A, k, len(A))
+            values, U = linalg.leading_eigenvectors(A, k, len(A))
             mapping = np.zeros((len(As), *U.shape))
-            mapping[number] = over_eigenvalues(U, values)
+            mapping[number] = linalg.over_eigenvalues(U, values)
             self.U.append(U)
             self.maps.append(mapping)
         self.center = self.center_map = np.empty(0)
@@ -213,11 +190,11 @@ class Agreement:
         else:
             rest = [other for other in range(len(self.As)) if other != number]
             partners, maps = [self.U[o] for o in rest], [self.maps[o] for o in rest]
-        values, U = leading_eigenvectors(
+        values, U = linalg.leading_eigenvectors(
             lambda v: A @ v + self.weight * sum((B @ (B.T @ v) for B in partners), 0 * v),
             self.k, len(A), U.sum(axis=1),
         )  # fmt: skip
-        scaled = over_eigenvalues(U, values)
+        scaled = linalg.over_eigenvalues(U, values)
         mapping = np.zeros((len(self.As), *U.shape))
         for other, other_map in zip(partners, maps):
             mapping += self.weight * (other_map @ (other.T @ scaled))
@@ -226,7 +203,7 @@ class Agreement:
 
     def _update_center(self) -> float:
         """Update the common center U, and return sum_l Tr(U_l U_l'U U')."""
-        left, sizes, right = svd(np.hstack(self.U))
+        left, sizes, right = linalg.svd(np.hstack(self.U))
         G = (right[: self.k] / sizes[: self.k, None]).T
         self.center = left[:, : self.k]
         parts = zip(self.maps, np.split(G, len(self.maps)))
@@ -338,18 +315,18 @@ class LKAM(KernelFusion):
 
         Each entry of a kernel is multiplied by the share of neighborhoods that contain both
         rows."""
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
-        mean = mean_of(Ks)
+        Ks = [base.matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        mean = base.mean_of(Ks)
         self._least = self._least_values(mean)
         members = mean >= self._least
         self._members = np.packbits(members, axis=1)
         W = shares(members, members, self._weight)
-        Ks = [weighed(K, self._weight) for K in Ks]
+        Ks = [base.weighed(K, self._weight) for K in Ks]
         near = [W * K for K in Ks]
         weight = float(self.diversity)
-        penalty = weight * inner_products(near, Ks) if weight > 0 else None
+        penalty = weight * base.inner_products(near, Ks) if weight > 0 else None
         del Ks, mean, members, W
-        self._keep(self._converge(alternation(near, k, penalty), len(near[0])))
+        self._keep(self._converge(base.alternation(near, k, penalty), len(near[0])))
 
     def _least_values(self, mean: Array) -> Array:
         """Return the smallest value of the mean kernel within each row's neighborhood, (n,)."""
@@ -375,8 +352,8 @@ class LKAM(KernelFusion):
         members = members.astype(exact_dtype(self._weight))
 
         def embed(Ks: list[Array]) -> Array:
-            W = shares(mean_of(Ks) >= self._least, members, self._weight)
-            return (W * combined(Ks, self.kernel_weights_)) @ self._map
+            W = shares(base.mean_of(Ks) >= self._least, members, self._weight)
+            return (W * base.combined(Ks, self.kernel_weights_)) @ self._map
 
         return self._in_blocks(xs, [each.values for each in self._kernels], n, embed)
 
@@ -509,10 +486,16 @@ class LMKKM(KernelFusion):
         optional_module("clarabel", _CLARABEL)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        check_memory(len(kernels), kernels[0].n)
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
-        self._squares = mean_of(Ks).diagonal()
-        Ks = [weighed(K, self._weight) for K in Ks]
+        n = kernels[0].n
+        needed = TUNING.fusion.lmkkm_bytes * len(kernels) * n**2
+        if not config.fits_memory(needed):
+            raise MemoryError(
+                f"X has {n} rows to learn on: the quadratic programme of LMKKM takes about "
+                f"{needed / 2**30:.3g} GiB. Take n_landmarks, or fewer rows."
+            )
+        Ks = [base.matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        self._squares = base.mean_of(Ks).diagonal()
+        Ks = [base.weighed(K, self._weight) for K in Ks]
         convex = [K if one.definite else semidefinite(K) for K, one in zip(Ks, kernels)]
         self._keep(self._converge(self._iterations_of(Ks, convex, k), len(Ks[0])))
 
@@ -524,15 +507,15 @@ class LMKKM(KernelFusion):
         while True:
             self.row_weights_ = theta
             K = localised(Ks, theta, theta)
-            values, H = leading_eigenvectors(K, k, len(K), start)
+            values, H = linalg.leading_eigenvectors(K, k, len(K), start)
             start = H.sum(axis=1)
             alpha = np.average(theta, axis=0, weights=self._weight)
-            yield Iteration(alpha, float(spectral_costs([K], H)[0]), values, H)
+            yield Iteration(alpha, float(base.spectral_costs([K], H)[0]), values, H)
             theta = row_weights(convex, H)
 
     def _mapped(self, Ks: list[Array]) -> Array:
         # squared distances less k(x, x); the first of equal ones
-        nearest = (self._squares - 2 * mean_of(Ks)).argmin(axis=1)
+        nearest = (self._squares - 2 * base.mean_of(Ks)).argmin(axis=1)
         return localised(Ks, self.row_weights_[nearest], self.row_weights_) @ self._map
 
 
@@ -548,7 +531,7 @@ def localised(Ks: list[Array], rows: Array, columns: Array) -> Array:
 
 def semidefinite(K: Array) -> Array:
     """Add a multiple of the identity to K, so that no eigenvalue is negative."""
-    least = float(eigh(K)[0][0])
+    least = float(linalg.eigh(K)[0][0])
     return K if least >= 0 else K - least * np.eye(len(K))
 
 
@@ -577,16 +560,6 @@ def row_weights(Ks: list[Array], H: Array) -> Array:
     )
     theta = np.maximum(np.reshape(found.x, (L, n)).T, 0)
     return np.asarray(theta / theta.sum(axis=1, keepdims=True))
-
-
-def check_memory(L: int, n: int) -> None:
-    """Raise a MemoryError if the quadratic programme for L kernels of n rows would not fit."""
-    needed = TUNING.fusion.lmkkm_bytes * L * n**2
-    if not config.fits_memory(needed):
-        raise MemoryError(
-            f"X has {n} rows to learn on: the quadratic programme of LMKKM takes about "
-            f"{needed / 2**30:.3g} GiB. Take n_landmarks, or fewer rows."
-        )
 
 
 # ---- MVC-LFA -------------------------------------------------------------------------------------
@@ -667,10 +640,10 @@ class MVCLFA(KernelFusion):
     mean_weight: float = 1.0
 
     _bounds: ClassVar = {"mean_weight": FACTOR}
-    _mapped = by_matrices
+    _mapped = base.by_matrices
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        Ks = matrices(kernels, self._weight)
+        Ks = base.matrices(kernels, self._weight)
         state = LateFusion(Ks, k, float(self.mean_weight), np.sqrt(self._weight))
         self._converge(state.iterations(), len(Ks[0]), rising=True)
         self._map = state.maps()
@@ -683,11 +656,11 @@ class LateFusion:
 
     def __init__(self, Ks: list[Array], k: int, weight: float, roots: Array) -> None:
         self.weight, L, n = weight, len(Ks), len(Ks[0])
-        pairs = [leading_eigenvectors(K, k, n) for K in [*Ks, mean_of(Ks)]]
+        pairs = [linalg.leading_eigenvectors(K, k, n) for K in [*Ks, base.mean_of(Ks)]]
         # the result depends on signs: rows without roots give them
-        *self.H, self.M = [fixed_signs(H, roots) for _, H in pairs]
+        *self.H, self.M = [linalg.fixed_signs(H, roots) for _, H in pairs]
         *self._H_maps, M_map = [
-            over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
+            linalg.over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
         ]
         self._M_map = M_map / L
         self.W = [np.eye(k)] * L
@@ -700,12 +673,12 @@ class LateFusion:
             target = self.weight * self.M
             for beta, H, W in zip(self.beta, self.H, self.W):
                 target = target + beta * (H @ W)
-            left, sizes, right = svd(target)
-            self.P = right.T @ over_eigenvalues(right.T, sizes).T
+            left, sizes, right = linalg.svd(target)
+            self.P = right.T @ linalg.over_eigenvalues(right.T, sizes).T
             F = left @ right
             yield Iteration(self.beta, float(sizes.sum()), vectors=F)
             products = [H.T @ F for H in self.H]
-            self.W = [procrustes(product) for product in products]
+            self.W = [linalg.procrustes(product) for product in products]
             agreements = np.array([np.vdot(p, W) for p, W in zip(products, self.W)])
             if agreements.any():
                 self.beta = agreements / np.linalg.norm(agreements)
@@ -806,10 +779,10 @@ class ONKC(KernelFusion):
 
     _balances_terms = True
     _bounds: ClassVar = {"rho": POSITIVE, "diversity": FACTOR}
-    _mapped = by_matrices
+    _mapped = base.by_matrices
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        Ks = matrices(kernels, self._weight)
+        Ks = base.matrices(kernels, self._weight)
         state = NearKernel(Ks, k, float(self.rho), float(self.diversity))
         self.eigenvalues_ = self._converge(state.iterations(), len(Ks[0])).values
         self._map = np.array(state.maps)
@@ -820,11 +793,11 @@ class NearKernel:
 
     def __init__(self, Ks: list[Array], k: int, rho: float, diversity: float) -> None:
         self.Ks, self.k, self.rho, self.diversity = Ks, k, rho, diversity
-        self.M = inner_products(Ks, Ks)
+        self.M = base.inner_products(Ks, Ks)
         self.alpha = np.full(len(Ks), 1 / len(Ks))
-        self.K = combined(Ks, np.sqrt(self.alpha))
-        values, self.H = leading_eigenvectors(self.K, k, len(self.K))
-        start = over_eigenvalues(self.H, values)
+        self.K = base.combined(Ks, np.sqrt(self.alpha))
+        values, self.H = linalg.leading_eigenvectors(self.K, k, len(self.K))
+        start = linalg.over_eigenvalues(self.H, values)
         self.maps = [weight * start for weight in self.alpha]
         self._found = self.H  # eigenvectors of the last B, at least k
 
@@ -834,8 +807,8 @@ class NearKernel:
             values, vectors = self._near()
             G = positive_part(values, vectors)
             # H has the leading eigenvectors of G
-            H = fixed_signs(vectors[:, -self.k :][:, ::-1])
-            scaled = over_eigenvalues(H, values[-self.k :][::-1] + 1 / self.rho)
+            H = linalg.fixed_signs(vectors[:, -self.k :][:, ::-1])
+            scaled = linalg.over_eigenvalues(H, values[-self.k :][::-1] + 1 / self.rho)
             overlap = self.H.T @ scaled / self.rho
             self.maps = [a * scaled + B @ overlap for a, B in zip(self.alpha, self.maps)]
             self.H = H
@@ -845,8 +818,8 @@ class NearKernel:
             # For alpha of sum one, ||G - K_alpha||^2 is a quadratic form in alpha, whose matrix has
             # the inner products of K_p - G and K_q - G.
             gaps = self.M - products - products[:, None] + squares
-            self.alpha = simplex_minimum(self.rho * gaps + self.diversity * self.M)
-            self.K = combined(self.Ks, np.sqrt(self.alpha))
+            self.alpha = base.simplex_minimum(self.rho * gaps + self.diversity * self.M)
+            self.K = base.combined(self.Ks, np.sqrt(self.alpha))
             size = float(self.alpha @ self.M @ self.alpha)
             apart = max(squares - 2 * float(self.alpha @ products) + size, 0.0)
             lost = float(largest[: -self.k].sum())
@@ -879,13 +852,13 @@ def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
     n, known = similar.shape
     wanted = known + max(TUNING.fusion.lanczos_spare, known // 8)
     if n > TUNING.linalg.full_below and wanted <= TUNING.fusion.lanczos_part * n:
-        values, vectors = leading_eigenvectors(B, wanted, n, similar.sum(axis=1))
+        values, vectors = linalg.leading_eigenvectors(B, wanted, n, similar.sum(axis=1))
         rounding = n * np.finfo(np.float64).eps * np.abs(values).max()
         if values[-1] <= 0:
-            rest = ritz_values(lambda v: B @ v - vectors @ (values * (vectors.T @ v)), n)
+            rest = linalg.ritz_values(lambda v: B @ v - vectors @ (values * (vectors.T @ v)), n)
             if rest[-1] <= rounding:
                 return values[::-1], vectors[:, ::-1]
-    return eigh(B)
+    return linalg.eigh(B)
 
 
 def positive_part(values: Array, vectors: Array) -> Array:

@@ -130,32 +130,23 @@ class FAMKKM(KernelFusion):
     # ---- fitting ---------------------------------------------------------------------------------
 
     def _fuse(self, rows: Opened, k: int, random: Any) -> None:
-        kernels = self._operators_of(rows, k, random)
-        state = Alternation(
-            kernels, k, float(self.lambda1), float(self.lambda2), random,
-            config.n_threads(self.n_jobs),
-        )  # fmt: skip
-        self._converge(state.iterations(), kernels[0].n, rising=True)
-        self._features, self._map = [one.features for one in kernels], state.maps()
-        self.embedding_ = self._embedded(rows.tables)  # by the same products as in `transform`
-
-    def _operators_of(self, rows: Opened, k: int, random: Any) -> list[Operator]:
-        """Return the kernel of each view as an operator: its matrix, or approximate features.
-
-        Raise a ValueError if an exact kernel is too far from positive semidefinite."""
+        # the kernel of each view as an operator: its matrix, or approximate features
         xs, specs = self._matched(rows.tables, rows.positive)
         weight = rows.weight if rows.positive is None else rows.weight[rows.positive]
         listed = isinstance(self.kernels, (list, tuple))
         prefix = "kernels" if listed and not self._shape.has_views else "X"
-        names = [f"{prefix}[{i}]" for i in range(len(xs))]
-        operators = Approximation(
-            *self._word_and_size(), self.standardize, random,
-            config.n_threads(self.n_jobs), weight,
-        ).operators(xs, specs, names)  # fmt: skip
+        names, n_threads = [f"{prefix}[{i}]" for i in range(len(xs))], config.n_threads(self.n_jobs)
+        kernels = Approximation(
+            *self._word_and_size(), self.standardize, random, n_threads, weight
+        ).operators(xs, specs, names)
+        lambda1, lambda2 = float(self.lambda1), float(self.lambda2)
         if self.approximation is None:
-            for one, spec, name in zip(operators, specs, names):
-                check_definite(one, spec, name, k, float(self.lambda1))
-        return operators
+            for one, spec, name in zip(kernels, specs, names):
+                check_definite(one, spec, name, k, lambda1)
+        state = Alternation(kernels, k, lambda1, lambda2, random, n_threads)
+        self._converge(state.iterations(), kernels[0].n, rising=True)
+        self._features, self._map = [one.features for one in kernels], state.maps()
+        self.embedding_ = self._embedded(rows.tables)  # by the same products as in `transform`
 
     def _embedded(self, xs: list[Columns]) -> Array:
         return self._in_blocks(xs, self._features, max(map(len, self._map)), self._mapped)

@@ -20,22 +20,8 @@ from rffpk.estimators.annealing import check_search_parameters
 from rffpk.estimators.base import Clusterer, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.estimators.fitting import find_number, rows_in_memory
-from rffpk.fusion.base import (
-    FACTOR,
-    POSITIVE,
-    Iteration,
-    KernelFusion,
-    alternation,
-    cluster,
-    combined,
-    embedding_model,
-    inner_products,
-    matrices,
-    matrix_of,
-    spectral_costs,
-    transform,
-    weighed,
-)
+from rffpk.fusion import base
+from rffpk.fusion.base import FACTOR, POSITIVE, Iteration, KernelFusion, transform
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
@@ -127,9 +113,9 @@ class AverageMKKM(KernelFusion):
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         alpha = _given_weights(self.kernel_weights, len(kernels))
-        Ks = matrices(kernels, self._weight)
-        values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]))
-        self._record(alpha, float(alpha**2 @ spectral_costs(Ks, H)), len(H))
+        Ks = base.matrices(kernels, self._weight)
+        values, H = leading_eigenvectors(base.combined(Ks, alpha), k, len(Ks[0]))
+        self._record(alpha, float(alpha**2 @ base.spectral_costs(Ks, H)), len(H))
         self._keep(Iteration(alpha, self.objective_, values, H))
 
 
@@ -206,8 +192,8 @@ class MKKM(KernelFusion):
     tol: float = 1e-4
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        Ks = matrices(kernels, self._weight)
-        self._keep(self._converge(alternation(Ks, k), len(Ks[0])))
+        Ks = base.matrices(kernels, self._weight)
+        self._keep(self._converge(base.alternation(Ks, k), len(Ks[0])))
 
 
 @parameters
@@ -291,9 +277,9 @@ class MKKMMR(KernelFusion):
         return float(self.diversity) > 0
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        Ks, weight = matrices(kernels, self._weight), float(self.diversity)
-        penalty = weight * inner_products(Ks, Ks) if weight > 0 else None
-        self._keep(self._converge(alternation(Ks, k, penalty), len(Ks[0])))
+        Ks, weight = base.matrices(kernels, self._weight), float(self.diversity)
+        penalty = weight * base.inner_products(Ks, Ks) if weight > 0 else None
+        self._keep(self._converge(base.alternation(Ks, k, penalty), len(Ks[0])))
 
 
 def _given_weights(shares: Any, n_kernels: int) -> Array:
@@ -394,7 +380,7 @@ class SimpleMKKM(KernelFusion):
         n = kernels[0].n
         Ks = np.empty((len(kernels), n, n))
         for number, kernel in enumerate(kernels):
-            K = weighed(matrix_of(kernel, number), self._weight)
+            K = base.weighed(base.matrix_of(kernel, number), self._weight)
             interruptible(TUNING.linalg.written_work * n**2, np.copyto, Ks[number], K)
         total = float(self._weight.sum())
         for point in minimise(Ks, k, float(self.tol), int(self.max_iter), total):
@@ -589,7 +575,7 @@ class NystroemKernelKMeans(Clusterer):
     cluster_centers_: Array = field(init=False)
     _clusterer: Any = field(init=False)  # a PowerKMeans of the embedding
 
-    _fitted_model, transform = embedding_model, transform
+    _fitted_model, transform = base.embedding_model, transform
 
     def _schema(self) -> Schema:
         return super()._schema()._replace(warns_of_kernels=True)
@@ -641,7 +627,7 @@ class NystroemKernelKMeans(Clusterer):
             raw = nystroem_features(x, spec, "kernel", self.anchors_)
             self._features = self._restricted(raw, x, weight, n_threads)
             self.embedding_ = self._embedded([x])
-            cluster(self, k, rows, random, [few_rows("X", [x], weight)], progress)
+            base.cluster(self, k, rows, random, [few_rows("X", [x], weight)], progress)
         self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
         return self
 

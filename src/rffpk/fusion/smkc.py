@@ -17,18 +17,10 @@ from sklearn.utils import gen_batches
 from rffpk.estimators.base import parameters
 from rffpk.fusion.base import Iteration, KernelFusion, matrix_of
 from rffpk.fusion.operators import with_gamma
-from rffpk.rows import checks
+from rffpk.rows import checks, table
 from rffpk.rows.arrays import Array, Numbers
 from rffpk.rows.sample import Opened
-from rffpk.rows.table import (
-    Columns,
-    centered,
-    column_means,
-    divided,
-    operand,
-    side_by_side,
-    squared_distances,
-)
+from rffpk.rows.table import Columns
 from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import (
     PRECOMPUTED,
@@ -330,11 +322,11 @@ def _spread_rows(
     Return indices of rows. If there are fewer distinct rows than s, random rows fill up."""
     views = []
     for x in xs:
-        moved = centered(x[sample], np.float64)
-        norm = math.sqrt(squared_distances(moved, column_means(moved)).sum())
-        views.append(divided(moved, norm or 1.0))
-    rows = side_by_side(views)
-    _, chosen = kmeans_plusplus(operand(rows), s, random_state=random.randint(2**31 - 1))
+        moved = table.centered(x[sample], np.float64)
+        norm = math.sqrt(table.squared_distances(moved, table.column_means(moved)).sum())
+        views.append(table.divided(moved, norm or 1.0))
+    rows = table.side_by_side(views)
+    _, chosen = kmeans_plusplus(table.operand(rows), s, random_state=random.randint(2**31 - 1))
     chosen = np.unique(chosen)  # if rows are equal, an index may occur twice
     rest = random.permutation(np.setdiff1d(np.arange(len(sample)), chosen))
     return np.asarray(sample[np.concatenate([chosen, rest[: s - len(chosen)]])])

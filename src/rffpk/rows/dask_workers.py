@@ -142,11 +142,14 @@ class Partitions(Stream):
 
         `visit` also gets `shared`, which is sent to the workers only when it changes. Results are
         combined in the order of the partitions."""
-        started = time.perf_counter()
+        started, sent = time.perf_counter(), self.sent
+        source = (self.schema, self.prepare, shared, self.n is not None)
+        if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
+            sent.source = source
+            sent.future = self._send(_Reader(*source, self.dtype, self.n_jobs))
         results = self.client.map(
-            _visited, self.futures, pure=False,
-            reader=self._reader(shared), visit=self._send(visit), add=add,
-        )  # fmt: skip
+            _visited, self.futures, pure=False, reader=sent.future, visit=self._send(visit), add=add
+        )
         while len(results) > 1:
             groups = [results[group] for group in gen_batches(len(results), TUNING.workers.group)]
             results = self.client.map(_joined, groups, add=add, pure=False)
@@ -155,15 +158,6 @@ class Partitions(Stream):
         if isinstance(found, Refusal):
             raise found.error
         return found
-
-    def _reader(self, shared: Any) -> Any:
-        """Return the future of the reader on the workers; send it again only after a change."""
-        checked, sent = self.n is not None, self.sent
-        source = (self.schema, self.prepare, shared, checked)
-        if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
-            sent.source = source
-            sent.future = self._send(_Reader(*source, self.dtype, self.n_jobs))
-        return sent.future
 
     def _send(self, value: Any) -> Any:
         """Send a value to the workers, and return its future.

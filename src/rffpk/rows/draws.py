@@ -153,18 +153,13 @@ class Reservoir:
         if self._count > self.size:
             last = np.flatnonzero(keys[order] == keys.max())[-1]
             order = np.r_[np.delete(order, last), order[last]]
-        for array in kept:
-            _put_in_order(array, order)
+        for array in kept:  # in place, and a few columns at a time, which saves a full copy
+            columns = array.reshape(len(array), -1)
+            step = max(1, TUNING.tiles.copied_numbers // max(1, len(array)))
+            for begin in range(0, columns.shape[1], step):
+                part = slice(begin, begin + step)
+                columns[:, part] = columns[order, part]
         return Sample(keys, indices, arrays)
-
-
-def _put_in_order(x: Array, order: Array) -> None:
-    """Put the rows of an array in an order, in place. A few columns at a time save a full copy."""
-    columns = x.reshape(len(x), -1)
-    step = max(1, TUNING.tiles.copied_numbers // max(1, len(x)))
-    for begin in range(0, columns.shape[1], step):
-        part = slice(begin, begin + step)
-        columns[:, part] = columns[order, part]
 
 
 # ---- initial centroids ---------------------------------------------------------------------------

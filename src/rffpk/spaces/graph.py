@@ -11,7 +11,6 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags, identity
 
 from rffpk.rows.arrays import Array
-from rffpk.rows.checks import is_option
 from rffpk.rows.table import Columns, dense, entries, operand
 from rffpk.spaces.components import Components, Parts, divided, quantile
 from rffpk.spaces.kernels import refuse_distances
@@ -19,9 +18,6 @@ from rffpk.spaces.spectrum import Spectrum, Walk, Wanted, decompose
 from rffpk.system.tuning import TUNING
 
 PRECOMPUTED = "precomputed"
-
-# Parameters that choose a graph, and their values where a graph is given.
-_OF_GRAPHS = {"n_neighbors": ("auto",), "n_landmarks": ("auto",), "whitening": ("auto", None)}
 
 
 @dataclass(frozen=True)
@@ -59,17 +55,6 @@ class GraphDiffusion:
     def features(self, X: Columns, functions: Array, own: Any) -> Any:
         """Return `own`, the features of the rows: rows are nodes, so nothing is computed."""
         return own
-
-
-def check_no_choice(spec: Any) -> None:
-    """Refuse parameters that choose a graph, as the graph is given."""
-    for name, values in _OF_GRAPHS.items():
-        value = getattr(spec, name)
-        if not (value is None and None in values) and not is_option(value, "auto"):
-            raise ValueError(
-                f"{name}={value!r}: must have its default with metric='precomputed', where X is "
-                "the graph."
-            )
 
 
 def check_affinities(X: Columns) -> None:

@@ -14,12 +14,7 @@ from rffpk.rows import advice, checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns, centered, dense, inner_products, skip_zeros, squared_norms
 from rffpk.rows.weights import of_positive_weight, ones
-from rffpk.spaces.fourier import (
-    center_and_spread,
-    check_gamma,
-    refuse_function_of_matrices,
-    resolve_gamma,
-)
+from rffpk.spaces import fourier
 from rffpk.system.tiles import row_tiles, run_all, tiles
 from rffpk.system.tuning import TUNING
 
@@ -227,7 +222,7 @@ _ELSEWHERE = {
 
 def check_metric(metric: Any, name: str, params: dict[str, Any], *further: str) -> None:
     """Check a kernel of scikit-learn's pairwise kernels, a callable, or a name in `further`."""
-    refuse_function_of_matrices(metric, name)
+    fourier.refuse_function_of_matrices(metric, name)
     if not callable(metric):
         _check_word(metric, name, (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *further), "a callable")
         given = "kernel_params" if name == "kernel" else name
@@ -237,7 +232,7 @@ def check_metric(metric: Any, name: str, params: dict[str, Any], *further: str) 
         checks.check_real(params.get("degree", 0), f"{given}: degree", 0)
         checks.check_real(params.get("coef0", 0), f"{given}: coef0")
     if params.get("gamma") is not None:
-        check_gamma(params["gamma"], " or None")
+        fourier.check_gamma(params["gamma"], " or None")
 
 
 def _check_word(word: Any, name: str, known: tuple[str, ...], also: str) -> None:
@@ -617,7 +612,9 @@ def _resolved(
     if spec.metric in ("rbf", "laplacian"):
         gamma = params.setdefault("gamma", "mean")
         if isinstance(gamma, str):
-            params["gamma"] = resolve_gamma(x, spec.metric, gamma, weight, random, n_threads)
+            params["gamma"] = fourier.resolve_gamma(
+                x, spec.metric, gamma, weight, random, n_threads
+            )
     elif isinstance(params.get("gamma"), str) and not callable(spec.metric):
         del params["gamma"]  # names are for kernels of distances: take the default
     if params.get("gamma", 0) is None:  # scikit-learn's default
@@ -632,5 +629,5 @@ def _origin(x: Array, weight: Array) -> Array:
     A few very far rows move the mean. Squared distances about such a mean would lose digits."""
     x = of_positive_weight(x, weight)
     mean = x.mean(axis=0, dtype=np.float64)
-    median, spread = center_and_spread(x, ones(len(x)))
+    median, spread = fourier.center_and_spread(x, ones(len(x)))
     return median if ((mean - median) ** 2).sum() > 1e4 * spread else mean
