@@ -149,15 +149,11 @@ def _categories(labels: Any) -> Any:
 def _written(model: Any) -> dict[str, Any]:
     """Return the parameters that differ from the defaults, as values that AnnData files hold."""
     default = type(model)().get_params(deep=False)
-    given = {name: value for name, value in model.get_params(deep=False).items()
-             if name == "n_clusters" or not _is_same(value, default[name])}  # fmt: skip
     plain = {
         name: value if isinstance(value, (bool, int, float, str)) else repr(value)
-        for name, value in given.items()
+        for name, value in model.get_params(deep=False).items()
+        if name == "n_clusters"
+        or type(value) is not type(default[name])
+        or value != default[name]  # a default is a plain value
     }
     return {"method": type(model).__name__, "version": __version__, **plain}
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    """Return whether a parameter has its default, which is a plain value."""
-    return type(value) is type(default) and bool(value == default)

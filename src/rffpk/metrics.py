@@ -18,12 +18,7 @@ from sklearn.utils.validation import column_or_1d
 
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.containers import (
-    dimensions,
-    gaps_in,
-    is_list_of_views,
-    length,
-)
+from rffpk.rows.containers import dimensions, gaps_in, is_list_of_views, length
 from rffpk.system.tuning import TUNING
 
 
@@ -210,7 +205,9 @@ def repeated_scores(
     """
     n_repeats = checks.check_int(n_repeats, "n_repeats", 1)
     first = checks.check_int(random_state, "random_state", 0)
-    _check_classes(labels_true, X)
+    n_labels, view = len(_classes(labels_true, "labels_true")), X[0] if is_list_of_views(X) else X
+    if dimensions(view) == 2 and n_labels != length(view):
+        raise ValueError(f"labels_true has {n_labels} labels, and X has {length(view)} rows.")
     if isinstance(estimator, type) or not hasattr(estimator, "fit_predict"):
         name = getattr(estimator, "__name__", f"of type {type(estimator).__name__}")
         raise TypeError(f"estimator is {name}: must be a clusterer. Pass one, as PowerKMeans(3).")
@@ -224,20 +221,15 @@ def repeated_scores(
     return RepeatedScores(*np.array(rows).T)
 
 
-def _check_classes(labels_true: Any, X: Any) -> None:
-    """Refuse classes that are not one for each row of X."""
-    n_labels = len(_classes(labels_true, "labels_true"))
-    view = X[0] if is_list_of_views(X) else X
-    if dimensions(view) == 2 and n_labels != length(view):
-        raise ValueError(f"labels_true has {n_labels} labels, and X has {length(view)} rows.")
-
-
 # ---- memberships ---------------------------------------------------------------------------------
 
 
-def _check_rows(X: Array, u: Array) -> None:
+def _checked(X: Any, memberships: Any) -> tuple[Array, Array]:
+    """Return rows, and memberships with a line for each row."""
+    X, u = checks.finite_array(X, "X"), checked_memberships(memberships)
     if len(X) != len(u):
         raise ValueError(f"memberships has {len(u)} rows, must have {len(X)} like X.")
+    return X, u
 
 
 def _in_range(*arrays: Array) -> list[Array]:
@@ -371,11 +363,9 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
     >>> xie_beni_index([[0.0], [2.0]], [[1.0, 0.0], [0.0, 1.0]], [[0.5], [2.5]])
     0.0625
     """
-    X = checks.finite_array(X, "X")
-    u = checked_memberships(memberships)
+    X, u = _checked(X, memberships)
     centers = checks.finite_array(centers, "centers", ensure_min_samples=2)
     m = checks.check_real(m, "m", 1, include="left")
-    _check_rows(X, u)
     if centers.shape != (u.shape[1], X.shape[1]):
         raise ValueError(
             f"centers has shape {centers.shape}, must be {(u.shape[1], X.shape[1])}: "
@@ -431,9 +421,8 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     >>> round(fuzzy_silhouette(X, u), 4)
     0.8763
     """
-    X, u = checks.finite_array(X, "X"), checked_memberships(memberships)
+    X, u = _checked(X, memberships)
     alpha = checks.check_real(alpha, "alpha", 0, include="left")
-    _check_rows(X, u)
     labels = u.argmax(axis=1)
     if len(np.unique(labels)) < 2:
         raise ValueError("memberships put all rows into one cluster, must fill at least two.")

@@ -29,8 +29,8 @@ from rffpk.estimators.base import Clusterer, VersionError, check_version
 from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
 from rffpk.rows.arrays import Array, Fourier, Identity, Structure
 from rffpk.rows.door import Shape
-from rffpk.rows.store import ScaledColumns, UnitRows
-from rffpk.rows.table import Csr, from_canonical
+from rffpk.rows.store import ScaledColumns
+from rffpk.rows.table import Csr, UnitRows, from_canonical
 from rffpk.spaces.diffusion import DiffusionSpace
 from rffpk.spaces.fourier import FourierSpace
 from rffpk.spaces.graph import Nodes

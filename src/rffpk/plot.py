@@ -20,19 +20,11 @@ from rffpk.estimators.base import Clusterer
 from rffpk.estimators.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
 from rffpk.profiles import ClusterProfiles
-from rffpk.rows import checks
+from rffpk.rows import checks, table
 from rffpk.rows.arrays import Array, Identity
 from rffpk.rows.containers import is_list_of_views, length
 from rffpk.rows.door import rows_as_given, rows_at, table_of
-from rffpk.rows.table import (
-    Columns,
-    dense,
-    nan_counts,
-    operand,
-    rows_differ,
-    side_by_side,
-    skip_zeros,
-)
+from rffpk.rows.table import Columns
 from rffpk.system.report import optional_module
 from rffpk.tables import TablePreprocessor
 
@@ -86,14 +78,12 @@ def _shown(X: Any) -> tuple[Array, list[Any], Any]:
 
 def _columns(views: list[Any]) -> Columns:
     """Join the columns of all views; rows that lack a view have its mean there."""
-    columns = side_by_side([_filled(table_of(x)) for x in views])
-    return dense(columns) if min(columns.shape) < 3 else columns
-
-
-def _filled(x: Columns) -> Columns:
-    """Write the mean of a view into the rows that lack it."""
-    lacks = nan_counts(x) > 0 if x.dtype.kind == "f" else np.zeros(len(x), dtype=bool)
-    return np.where(np.isnan(x), x[~lacks].mean(axis=0), x) if lacks.any() else x
+    filled = []
+    for x in map(table_of, views):
+        lacks = table.nan_counts(x) > 0 if x.dtype.kind == "f" else np.zeros(len(x), dtype=bool)
+        filled.append(np.where(np.isnan(x), x[~lacks].mean(axis=0), x) if lacks.any() else x)
+    columns = table.side_by_side(filled)
+    return table.dense(columns) if min(columns.shape) < 3 else columns
 
 
 def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
@@ -128,7 +118,10 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
         points, names = _places(model, rows, columns)
     else:
         n = length(X[0] if is_list_of_views(X) else X)
-        points, names = _checked_places(places, n)[index], ("", "")
+        places = checks.finite_array(places, "places")
+        if places.shape != (n, 2):
+            raise ValueError(f"places has shape {places.shape}, must be {(n, 2)}: (n_samples, 2).")
+        points, names = places[index], ("", "")
     ax = _axes(ax)
     for label in np.unique(labels):
         here = labels == label
@@ -156,13 +149,6 @@ def _are_columns(model: Any) -> bool:
     return known and all(isinstance(each, Identity) for each in maps)
 
 
-def _checked_places(places: Any, n: int) -> Array:
-    places = checks.finite_array(places, "places")
-    if places.shape != (n, 2):
-        raise ValueError(f"places has shape {places.shape}, must be {(n, 2)}: (n_samples, 2).")
-    return np.asarray(places)
-
-
 def _style(label: int) -> dict[str, Any]:
     return {"color": _COLORS[label % len(_COLORS)], "marker": _MARKERS[label % len(_MARKERS)]}
 
@@ -187,10 +173,12 @@ def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]
 
 def _components(columns: Columns) -> Array:
     """Return the first two principal components, zeros of equal rows."""
-    if not rows_differ(columns):
+    if not table.rows_differ(columns):
         return np.zeros((columns.shape[0], 2))
-    solver = "arpack" if skip_zeros(columns) else "auto"  # the only one for sparse rows
-    return np.asarray(PCA(2, svd_solver=solver, random_state=0).fit_transform(operand(columns)))
+    solver = "arpack" if table.skip_zeros(columns) else "auto"  # the only one for sparse rows
+    return np.asarray(
+        PCA(2, svd_solver=solver, random_state=0).fit_transform(table.operand(columns))
+    )
 
 
 def _squared_distances(model: Any, rows: Any) -> Array | None:

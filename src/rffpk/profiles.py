@@ -88,16 +88,13 @@ class ClusterProfiles:
         means, gaps = self.means[cluster], self.differences[cluster]
         order = np.argsort(-np.abs(gaps), kind="stable")[:4]
         first = [j for j in order if round(gaps[j], 1)]  # others would be shown as zero
-        return ", ".join(
-            f"{self.columns[j]} {_written(means[j], self.units[j])} ({gaps[j]:+.1f})" for j in first
-        )
-
-
-def _written(mean: float, unit: str) -> str:
-    """Return a mean as users read it."""
-    if unit == "date" and not math.isnan(mean):
-        return str(np.datetime64(round(mean), "D"))
-    return f"{100 * mean:.0f} %" if unit == "share" else f"{mean:.3g}"
+        texts = []
+        for j in first:
+            mean = f"{100 * means[j]:.0f} %" if self.units[j] == "share" else f"{means[j]:.3g}"
+            if self.units[j] == "date" and not math.isnan(means[j]):
+                mean = str(np.datetime64(round(means[j]), "D"))
+            texts.append(f"{self.columns[j]} {mean} ({gaps[j]:+.1f})")
+        return ", ".join(texts)
 
 
 def describe(
@@ -175,7 +172,8 @@ def describe(
     )
     columns, values, units = _columns(X, table, len(labels), model)
     means, differences = _differences(members, p, values)
-    medoids = None if is_precomputed else np.asarray(last.medoids(_before(model, X)))
+    before = model[:-1].transform(X) if isinstance(model, Pipeline) and not is_precomputed else X
+    medoids = None if is_precomputed else np.asarray(last.medoids(before))
     stability = None
     if n_resamples:
         stability = _stability(model, X, labels, p, k, n_resamples, random)
@@ -195,11 +193,6 @@ def _clusterer(model: Any) -> Any:
         )
     check_is_fitted(last)
     return last
-
-
-def _before(model: Any, X: Any) -> Any:
-    """Return the rows as the clusterer takes them."""
-    return model[:-1].transform(X) if isinstance(model, Pipeline) else X
 
 
 # ---- columns -------------------------------------------------------------------------------------
@@ -289,7 +282,14 @@ def _stability(
         part = [rows_at(x, index) for x in X] if is_list_of_views(X) else rows_at(X, index)
         p = weights_at(weight, index)
         again = _refit(model, part, p, k, random.randint(2**31 - 1))
-        indices = _jaccard(labels[index], again, p, k)
+        # the largest Jaccard index of each cluster with a cluster of the refit; NaN without rows.
+        # Noise, -1, belongs to no cluster.
+        table = np.zeros((k + 1, k + 1))
+        np.add.at(table, (labels[index], again), p)
+        sizes, others = table.sum(axis=1)[:k], table.sum(axis=0)[:k]
+        with np.errstate(invalid="ignore"):
+            indices = table[:k, :k] / (sizes[:, None] + others - table[:k, :k])
+        indices = np.where(sizes > 0, np.nan_to_num(indices).max(axis=1), np.nan)
         total += np.nan_to_num(indices)
         seen += ~np.isnan(indices)
     with np.errstate(invalid="ignore"):
@@ -309,15 +309,3 @@ def _refit(model: Any, X: Any, weight: Array, k: int, seed: int) -> Array:
     with without(Warning):  # the fit has given them
         again.fit(X, **({} if are_ones(weight) else {name: weight}))
     return np.asarray(last.labels_)
-
-
-def _jaccard(first: Array, second: Array, p: Array, k: int) -> Array:
-    """Return the largest Jaccard index of each cluster of `first` with a cluster of `second`.
-
-    It is NaN for a cluster without rows. Noise, -1, belongs to no cluster."""
-    table = np.zeros((k + 1, k + 1))
-    np.add.at(table, (first, second), p)
-    sizes, others = table.sum(axis=1)[:k], table.sum(axis=0)[:k]
-    with np.errstate(invalid="ignore"):
-        indices = table[:k, :k] / (sizes[:, None] + others - table[:k, :k])
-    return np.where(sizes > 0, np.nan_to_num(indices).max(axis=1), np.nan)

@@ -7,9 +7,8 @@ from typing import Any, Literal
 from rffpk.choose.selection import NClustersSelection
 from rffpk.estimators.diffusion import DiffusionPowerKMeans
 from rffpk.estimators.exact import MultiKernelPowerKMeans
-from rffpk.estimators.fitting import find_number, opened_rows
+from rffpk.estimators.fitting import find_number, opened_rows, rows_in_memory
 from rffpk.estimators.multiview import RFFMultiKernelPowerKMeans
-from rffpk.fusion.base import weighted_rows
 from rffpk.rows import checks
 from rffpk.rows.containers import is_list_of_views
 from rffpk.rows.dask_collections import kind_of
@@ -73,10 +72,10 @@ def select_n_clusters(
     random = checks.check_random_state(random_state)
     with config.one_blas_thread():
         if model._schema().kind == "kernels":
-            weighted_rows(model, X, sample_weight, random, None)
+            opened = rows_in_memory(model, X, sample_weight, random)
         else:
             opened, _ = opened_rows(model, problem, X, sample_weight, random)
-            find_number(model, opened, random, None)
+        find_number(model, opened, random, None)
     return model.selection_
 
 

@@ -105,7 +105,12 @@ def from_npy(paths: _Paths) -> Callable[[], Iterator[Array]]:
 
     def blocks() -> Iterator[Array]:
         for name in names:
-            yield from _npy_blocks(name)
+            dtype, (n, d), begin = _opened(name)
+            step = block_rows([np.empty((0, d), dtype=dtype)])
+            for first in range(0, n, step):
+                m = min(step, n - first)
+                block = np.fromfile(name, dtype, m * d, offset=begin + first * d * dtype.itemsize)
+                yield block.reshape(m, d)
 
     return _fresh(blocks, names)
 
@@ -137,15 +142,6 @@ def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:
             "of numbers in C order."
         )
     return table.dtype, table.shape, table.offset
-
-
-def _npy_blocks(name: str) -> Iterator[Array]:
-    dtype, (n, d), begin = _opened(name)
-    step = block_rows([np.empty((0, d), dtype=dtype)])
-    for first in range(0, n, step):
-        m = min(step, n - first)
-        block = np.fromfile(name, dtype, m * d, offset=begin + first * d * dtype.itemsize)
-        yield block.reshape(m, d)
 
 
 def from_parquet(
@@ -226,17 +222,15 @@ def from_arrow(
     names = None if columns is None else list(columns)
 
     def blocks() -> Iterator[Array]:
-        for batch in _batches(arrow, data, names):
+        if hasattr(data, "scanner"):  # a dataset
+            batches = data.to_batches(columns=names, batch_size=TUNING.tiles.arrow_rows)
+        else:
+            batches = arrow.RecordBatchReader.from_stream(data)
+        for batch in batches:
             if batch.num_rows:
                 yield _block(batch if names is None else batch.select(names), dtype)
 
     return _fresh(blocks, files_of(data))
-
-
-def _batches(arrow: Any, data: Any, names: list[str] | None) -> Any:
-    if hasattr(data, "scanner"):  # a dataset
-        return data.to_batches(columns=names, batch_size=TUNING.tiles.arrow_rows)
-    return arrow.RecordBatchReader.from_stream(data)
 
 
 def _block(batch: Any, dtype: np.dtype[Any]) -> Array:

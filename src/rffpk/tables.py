@@ -15,13 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk.estimators.base import Estimator
 from rffpk.rows import advice, checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.containers import (
-    are_times,
-    converts,
-    gaps_in,
-    is_arrow,
-    kinds_of,
-)
+from rffpk.rows.containers import are_times, converts, gaps_in, is_arrow, kinds_of
 from rffpk.system.report import warn
 from rffpk.system.tuning import TUNING
 
@@ -107,8 +101,12 @@ class TablePreprocessor(Estimator):
             given = _encoded(column, own)
             known = given[~np.isnan(given[:, 0])]
             mean = known.mean(axis=0) if len(known) else np.zeros(given.shape[1])
-            # of words: the distance of the indicators of two categories
-            scale = _deviation(known - mean) if own is None else math.sqrt(2)
+            scale = math.sqrt(2)  # of words: the distance of the indicators of two categories
+            if own is None:  # squares neither overflow nor vanish
+                exponent = int(np.frexp(np.abs(known - mean).max(initial=0.0))[1])
+                squares = np.ldexp(known - mean, -exponent) ** 2
+                variance = squares.sum() / max(1, len(known))
+                scale = float(np.ldexp(math.sqrt(variance), exponent))
             checks.check_overflow(scale, np.dtype(np.float64))
             equal = not len(known) or bool((known == known[0]).all())
             categories.append(own)
@@ -139,12 +137,18 @@ class TablePreprocessor(Estimator):
         """
         check_is_fitted(self)
         columns = _columns_of(X, list(self.feature_names_in_))
-        found = self._scaled(columns)
-        self._warn_of_unknown(found)
-        gaps = np.flatnonzero(np.isnan(found).any(axis=1))
+        scaled = self._scaled(columns)
+        unknown = [str(name) for name, *_, part in self._parts() if np.isnan(scaled[:, part]).all()]
+        if unknown and len(scaled) >= 10:  # as after a change of the words of columns
+            warn(
+                f"X has no value in the columns {unknown} that is known from fit, in any row: they "
+                "are all missing, or other words. The rows are placed by the other columns.",
+                UserWarning,
+            )
+        gaps = np.flatnonzero(np.isnan(scaled).any(axis=1))
         for some in np.array_split(gaps, len(gaps) // TUNING.tiles.filled_rows + 1):
-            found[some] = self._filled(found[some])
-        return found
+            scaled[some] = self._filled(scaled[some])
+        return scaled
 
     def _filled(self, rows: Array) -> Array:
         """Fill gaps of rows by near references, whatever other rows there are.
@@ -179,16 +183,6 @@ class TablePreprocessor(Estimator):
                 values = (np.eye(len(mean))[most_frequent] - mean) / scale
             filled[lacking, part] = values
         return filled
-
-    def _warn_of_unknown(self, found: Array) -> None:
-        """Warn of columns that tell nothing of any row, as after a change of their words."""
-        unknown = [str(name) for name, *_, part in self._parts() if np.isnan(found[:, part]).all()]
-        if unknown and len(found) >= 10:
-            warn(
-                f"X has no value in the columns {unknown} that is known from fit, in any row: they "
-                "are all missing, or other words. The rows are placed by the other columns.",
-                UserWarning,
-            )
 
     def _count_unknown(self, X: Any) -> int:
         """Count the rows with a word that `fit` did not see."""
@@ -389,26 +383,21 @@ def _numbers_in(column: _Column) -> Array:
     return numbers
 
 
-def _deviation(gaps: Array) -> float:
-    """Return the joint standard deviation of all columns; squares neither overflow nor vanish."""
-    exponent = int(np.frexp(np.abs(gaps).max(initial=0.0))[1])
-    variance = (np.ldexp(gaps, -exponent) ** 2).sum() / max(1, len(gaps))
-    return float(np.ldexp(math.sqrt(variance), exponent))
-
-
 def _words_in(column: _Column) -> list[str | None]:
     """Return the names of categories, equal for equal numbers of all types; None for gaps."""
     kinds = kinds_of(column.values)
     numbers = {"number", "boolean"} if "number" in kinds.values() else {"number"}
     with checks.named("X"):
         return [
-            None if v is None else _digits_of(v) if kinds[type(v)] in numbers else str(v)
+            None
+            if v is None
+            else str(v)
+            if kinds[type(v)] not in numbers
+            else str(int(v))
+            if float(v).is_integer()
+            else repr(float(v))
             for v in column.values
         ]
-
-
-def _digits_of(value: Any) -> str:
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def _categories(words: list[str | None]) -> Any:

@@ -44,15 +44,9 @@ from rffpk.rows.arrays import Array, Fourier, Identity, Numbers
 from rffpk.rows.door import Schema
 from rffpk.rows.rows import Rows
 from rffpk.rows.sample import Opened
-from rffpk.rows.store import (
-    Cache,
-    Known,
-    Mapping,
-    ScaledColumns,
-    UnitRows,
-)
+from rffpk.rows.store import Cache, Known, Mapping, ScaledColumns
 from rffpk.rows.sums import Sums, empty_clusters, rounding_error
-from rffpk.rows.table import as_type, occupied_columns, spread_columns, unit_rows
+from rffpk.rows.table import UnitRows, as_type, occupied_columns, operand, spread_columns, unit_rows
 from rffpk.rows.weights import ones
 from rffpk.system.tuning import TUNING
 
@@ -173,7 +167,8 @@ class FeatureData:
             rows = seeding_rows(pool, TUNING.starts.merged * k if merges else k, random)
             self.context.history.records.append({"stage": "seeding", "rows": rows.n})
             if callable(init):
-                given = passes.features_for_callers(rows)
+                given = passes.some_features(rows)  # unshifted for callers, of SciPy if sparse
+                given = operand(given) if rows.sparse_columns else given + rows.shift
                 drawn = init(given, k, random_state=random)
                 theta = checked_centroids(drawn, (k, given.shape[1])) - pool.shift
             else:

@@ -18,10 +18,11 @@ from rffpk.rows.door import Schema, check_views
 from rffpk.rows.passes import accurate_cost, make_rows, one_pass, pass_of_block
 from rffpk.rows.rows import Rows, present_bits
 from rffpk.rows.sample import parts_of
-from rffpk.rows.store import Storage, UnitRows, mapped_views
+from rffpk.rows.store import Storage, mapped_views
 from rffpk.rows.sums import Sums, hard_weights, onto_sphere, power_weights
 from rffpk.rows.table import (
     Columns,
+    UnitRows,
     column_means,
     concatenated,
     occupied_columns,

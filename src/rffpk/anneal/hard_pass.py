@@ -39,7 +39,7 @@ from rffpk.rows.passes import one_pass, pass_of_block, shifted_features
 from rffpk.rows.rows import Rows
 from rffpk.rows.store import pass_costs
 from rffpk.rows.sums import Sums
-from rffpk.rows.table import entry_counts, row_bytes
+from rffpk.rows.table import row_bytes
 from rffpk.rows.weights import for_core
 from rffpk.system import config
 from rffpk.system.linalg import basis_of
@@ -129,7 +129,7 @@ def rounding_errors(rows: Rows, theta: Array) -> Errors:
     longest = math.sqrt((rows.scaled(theta.astype(np.float64)) ** 2).sum(axis=1).max())
     terms = theta.shape[1]
     if rows.sparse_columns:  # whose products are of rows that are not shifted
-        terms = int(entry_counts(rows.xs[0]).max())
+        terms = int(np.diff(rows.xs[0].indptr).max())
         longest += float(np.linalg.norm(rows.shift.astype(np.float64)))
     unit = (terms + 8) / 2 * float(np.finfo(rows.dtype).eps)
     return lambda distances: np.asarray((distances + 2 * longest) ** 2 * unit)

@@ -362,7 +362,7 @@ def diffusion_map(model: Any, fitted: FittedMap, d: int) -> DiffusionMap:
     parameters = vars(fitted.spec)
     mapped = DiffusionMap(**parameters, random_state=fitted.random_state, n_jobs=model.n_jobs)
     with fit_of(mapped):
-        mapped._remember(Shape.of_columns(d, model._shape.in_float64))
+        mapped._remember(Shape(d, (d,), in_float64=model._shape.in_float64))
         return mapped._publish(fitted)
 
 
@@ -381,5 +381,6 @@ def fit_fourier(
     space = spec.fit(sample, view, k, np.random.RandomState(seed), n_threads)
     mapped = RandomFourierFeatures(**asdict(spec), random_state=seed, n_jobs=model.n_jobs)
     with fit_of(mapped):
-        mapped._remember(Shape.of_columns(sample.xs[view].shape[1], model._shape.in_float64))
+        d = sample.xs[view].shape[1]
+        mapped._remember(Shape(d, (d,), in_float64=model._shape.in_float64))
         return mapped._publish(space)

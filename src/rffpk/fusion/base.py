@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count, islice
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,14 +52,6 @@ from rffpk.system.tuning import TUNING
 _OF_PASSES = {"start": 0, "kept": True, **dict.fromkeys(("s", "shift", "distinct", "repairs"))}
 
 Iterated = TypeVar("Iterated", bound="Iteration")
-
-
-def weighted_rows(
-    model: Any, X: Any, sample_weight: Any, random: Any, progress: Progress | None
-) -> tuple[Opened, int]:
-    """Check X and the weights, and choose the number of clusters; return rows and number."""
-    rows = rows_in_memory(model, X, sample_weight, random)
-    return rows, find_number(model, rows, random, progress)
 
 
 # ---- k-means on an embedding ---------------------------------------------------------------------
@@ -179,6 +171,8 @@ class KernelFusion(Clusterer):
     _needs_every_kernel = True  # whether one zero kernel among several is refused
     _stage = "weights"  # of the records of iterations
     _remedy = "take more iterations, or a larger tol"  # where max_iter is too small
+    _balances_terms = False  # whether a common factor of all weights changes the result
+    _bounds: ClassVar[dict[str, dict[str, Any]]] = {}  # of further parameters that are numbers
 
     kernels: Kernels = None
     views: Any = None
@@ -209,6 +203,8 @@ class KernelFusion(Clusterer):
         self._check_number(k)
         checks.check_int(self.max_iter, "max_iter", 1)
         checks.check_real(self.tol, "tol", 0)
+        for name, bounds in self._bounds.items():
+            checks.check_real(getattr(self, name), name, **bounds)
 
     def _check_number(self, k: int) -> None:
         """Check the parameters that k clusters bound."""
@@ -224,16 +220,15 @@ class KernelFusion(Clusterer):
         maps P^(1/2) K_l P^(1/2) to P^(1/2) times the embedding."""
         raise NotImplementedError
 
-    def _mapping(self) -> Callable[[list[Array]], Array]:
-        """Return a function from kernels of new rows with the rows learned on to the embedding."""
-        return lambda Ks: combined(Ks, self.kernel_weights_) @ self._map
+    def _mapped(self, Ks: list[Array]) -> Array:
+        """Map kernels between new rows and the rows learned on to the embedding."""
+        return combined(Ks, self.kernel_weights_) @ self._map
+
+    def _scale_matters(self) -> bool:
+        return self._balances_terms
 
     def _schema(self) -> Schema:
         return kernel_schema(self, self.kernels, several=True, views=self.views)
-
-    def _scale_matters(self) -> bool:
-        """Return whether a common factor of all weights changes the result."""
-        return False
 
     # ---- fitting ---------------------------------------------------------------------------------
 
@@ -280,12 +275,9 @@ class KernelFusion(Clusterer):
         """
         self._check_parameters()
         random = checks.check_random_state(self.random_state)
-        with (
-            reporting(self, X) as progress,
-            fit_of(self),
-            config.one_blas_thread(),
-        ):
-            rows, k = weighted_rows(self, X, sample_weight, random, progress)
+        with reporting(self, X) as progress, fit_of(self), config.one_blas_thread():
+            rows = rows_in_memory(self, X, sample_weight, random)
+            k = find_number(self, rows, random, progress)
             self._check_number(k)
             if self._scale_matters():
                 self._warn_of_scale(rows.weight)
@@ -311,7 +303,8 @@ class KernelFusion(Clusterer):
         if self.n_landmarks is not None and self.n_landmarks < rows.counted:
             self.landmarks_ = rows.drawn(self.n_landmarks, random)
         learned = rows.positive if self.landmarks_ is None else self.landmarks_
-        self._weight = np.ascontiguousarray(rows.weights_of(learned))
+        weight = rows.weight if learned is None else rows.weight[learned]
+        self._weight = np.ascontiguousarray(weight)
         xs, specs = self._matched(rows.tables, learned)
         self._kernels = [self._fitted(*pair, self._weight, random) for pair in zip(xs, specs)]
         self._learn(self._kernels, k)
@@ -347,22 +340,23 @@ class KernelFusion(Clusterer):
 
     def _embedded(self, xs: list[Columns]) -> Array:
         """Return the embedding of rows whose views have been checked."""
-        return self._in_blocks(xs, [each.values for each in self._kernels], self._kernels[0].n)
+        return self._in_blocks(
+            xs, [each.values for each in self._kernels], self._kernels[0].n, self._mapped
+        )
 
     def _in_blocks(
-        self, xs: list[Columns], functions: list[Callable[[Columns], Array]], width: int
-    ) -> Array:
+        self, xs: list[Columns], functions: list[Callable[[Columns], Array]], width: int,
+        mapping: Callable[[list[Array]], Array],
+    ) -> Array:  # fmt: skip
         """Embed rows block by block, on threads.
 
-        Each of `functions` maps a view to kernel values, with about `width` columns. `_mapping`
+        Each of `functions` maps a view to kernel values, with about `width` columns. `mapping`
         then maps all values to the embedding."""
-        mapping = self._mapping()
-
-        def embed(parts: list[Columns]) -> Array:
-            views = self._view_of_each(parts, len(functions))
-            return mapping([function(x) for function, x in zip(functions, views)])
-
-        return by_blocks(embed, xs, width, config.n_threads(self.n_jobs))
+        k = len(functions)
+        return by_blocks(
+            lambda parts: mapping([f(x) for f, x in zip(functions, self._view_of_each(parts, k))]),
+            xs, width, config.n_threads(self.n_jobs),
+        )  # fmt: skip
 
     def _fitted(
         self, x: Columns, spec: Specification, weight: Array, random: Any = None
@@ -444,13 +438,17 @@ class KernelFusion(Clusterer):
         self.eigenvalues_, self._map = last.values, over_eigenvalues(last.vectors, last.values)
 
 
-def by_matrices(model: KernelFusion) -> Callable[[list[Array]], Array]:
-    """Return a function that maps kernels K_l to sum_l K_l B_l; `_map` has the B_l, (n, k)."""
-    return lambda Ks: np.asarray(sum(K @ B for K, B in zip(Ks, model._map)))
+def by_matrices(model: KernelFusion, Ks: list[Array]) -> Array:
+    """Return sum_l K_l B_l of kernels K_l; `_map` has the B_l, (n, k)."""
+    return np.asarray(sum(K @ B for K, B in zip(Ks, model._map)))
 
 
 # ---- spectral steps ------------------------------------------------------------------------------
 
+
+# Bounds of weights of terms, and of numbers above zero.
+FACTOR = {"low": 0, "high": checks.MAX_WEIGHT}
+POSITIVE = {"low": 0, "include": "neither"}
 
 # Of equal minima the minimum of least norm is taken, by a multiple of the identity of this size.
 _RIDGE = 1e-12
@@ -527,11 +525,6 @@ def inner_products(Ks: list[Array], others: list[Array]) -> Array:
     return np.asarray(M + M.T) / 2
 
 
-def diversity_penalty(Ks: list[Array], others: list[Array], weight: float) -> Array | None:
-    """Return the matrix weight * Tr(K_p C_q), with the C_q in `others`; None if weight is zero."""
-    return weight * inner_products(Ks, others) if weight > 0 else None
-
-
 def combined(Ks: list[Array], alpha: Array) -> Array:
     """Compute the combined kernel sum_l alpha_l^2 K_l."""
 
@@ -583,13 +576,8 @@ def matrix_of(kernel: FittedKernel, number: int) -> Array:
 
 
 def spectral_costs(Ks: list[Array], H: Array) -> Array:
-    """Return Tr(K_l (I - HH')) of each kernel."""
-    return np.array([remainder(np.trace(K), np.einsum("ik,ik->", H, K @ H), len(H)) for K in Ks])
-
-
-def remainder(trace: float, kept: float, n: int) -> float:
-    """Return Tr(K) - Tr(H'KH), or zero if the difference is only rounding error.
-
-    `trace` is Tr(K), `kept` is Tr(H'KH), and n is the number of rows of K."""
-    rounding = 4 * n * float(np.finfo(np.float64).eps) * abs(trace)
-    return 0.0 if abs(trace - kept) <= rounding else float(trace - kept)
+    """Return Tr(K_l (I - HH')) of each kernel, or zero if it is only rounding error."""
+    traces = np.array([np.trace(K) for K in Ks])
+    left = traces - np.array([np.einsum("ik,ik->", H, K @ H) for K in Ks])
+    rounding = 4 * len(H) * float(np.finfo(np.float64).eps) * np.abs(traces)
+    return np.where(np.abs(left) <= rounding, 0.0, left)

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy import sparse
 
 from rffpk.estimators.base import parameters
-from rffpk.fusion.base import (
-    Iteration,
-    KernelFusion,
-    alternation,
-    by_matrices,
-    combined,
-    diversity_penalty,
-    inner_products,
-    matrices,
-    matrix_of,
-    mean_of,
-    simplex_minimum,
-    spectral_costs,
-    weighed,
-)
+from rffpk.fusion import base
+from rffpk.fusion.base import FACTOR, POSITIVE, Iteration, KernelFusion
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
+from rffpk.rows.table import Columns
 from rffpk.spaces.kernels import FittedKernel
-from rffpk.system import config
+from rffpk.system import config, linalg
 from rffpk.system.interrupts import interruptible
-from rffpk.system.linalg import (
-    eigh,
-    fixed_signs,
-    leading_eigenvectors,
-    over_eigenvalues,
-    procrustes,
-    ritz_values,
-    svd,
-)
 from rffpk.system.report import optional_module, warn
 from rffpk.system.tiles import row_tiles
 from rffpk.system.tuning import TUNING
@@ -129,6 +108,7 @@ class CoregSC(KernelFusion):
     """
 
     _of_affinities = True
+    _bounds: ClassVar = {"agreement": FACTOR}
 
     scheme: Scheme = "pairwise"
     agreement: float = 0.01
@@ -136,7 +116,6 @@ class CoregSC(KernelFusion):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         checks.check_choice(self.scheme, "scheme", get_args(Scheme))
-        checks.check_real(self.agreement, "agreement", 0, checks.MAX_WEIGHT)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         """Normalize the kernels as affinities, find the U_l, and set the map of the embedding.
@@ -146,28 +125,19 @@ class CoregSC(KernelFusion):
         self._raises = [max(0.0, -float(K.min())) for K in Ks]
         for K, constant in zip(Ks, self._raises):
             K += constant
-        self._roots = np.array([inverse_roots(self._degrees(K)) for K in Ks])
+        self._roots = np.array([inverse_roots(K @ self._weight) for K in Ks])
         for K, root in zip(Ks, self._roots):
             K *= root
             K *= root[:, None]
-            weighed(K, self._weight)
+            base.weighed(K, self._weight)
         state = Agreement(Ks, k, float(self.agreement), self.scheme == "centroid")
         self._converge(state.iterations(), len(Ks[0]), rising=True)
         self._map = state.center_map if self.scheme == "centroid" else np.dstack(state.maps)
 
-    def _degrees(self, K: Array) -> Array:
-        """Return the weighted sum of each row of a kernel over the rows learned on."""
-        return np.asarray(K @ self._weight)
-
-    def _mapping(self) -> Callable[[list[Array]], Array]:
-        total = by_matrices(self)
-
-        def embed(Ks: list[Array]) -> Array:
-            raised = [K + constant for K, constant in zip(Ks, self._raises)]
-            left = [inverse_roots(self._degrees(K))[:, None] for K in raised]
-            return total([a * K * b for a, K, b in zip(left, raised, self._roots)])
-
-        return embed
+    def _mapped(self, Ks: list[Array]) -> Array:
+        raised = [K + constant for K, constant in zip(Ks, self._raises)]
+        left = [inverse_roots(K @ self._weight)[:, None] for K in raised]
+        return base.by_matrices(self, [a * K * b for a, K, b in zip(left, raised, self._roots)])
 
 
 def inverse_roots(degrees: Array) -> Array:
@@ -188,9 +158,9 @@ class Agreement:
         self.U: list[Array] = []
         self.maps: list[Array] = []
         for number, A in enumerate(As):
-            values, U = leading_eigenvectors(A, k, len(A))
+            values, U = linalg.leading_eigenvectors(A, k, len(A))
             mapping = np.zeros((len(As), *U.shape))
-            mapping[number] = over_eigenvalues(U, values)
+            mapping[number] = linalg.over_eigenvalues(U, values)
             self.U.append(U)
             self.maps.append(mapping)
         self.center = self.center_map = np.empty(0)
@@ -202,7 +172,11 @@ class Agreement:
         while True:
             for number in range(len(self.As)):
                 self._update(number)
-            common = self._update_center() if self.centroid else self._common()
+            if self.centroid:
+                common = self._update_center()
+            else:  # sum_(l < m) Tr(U_l U_l'U_m U_m')
+                pairs = [(a, b) for i, a in enumerate(self.U) for b in self.U[:i]]
+                common = float(sum(np.sum((a.T @ b) ** 2) for a, b in pairs))
             traces = sum(np.vdot(U, A @ U) for A, U in zip(self.As, self.U))
             yield Iteration(alpha, float(traces + self.weight * common))
 
@@ -216,12 +190,11 @@ class Agreement:
         else:
             rest = [other for other in range(len(self.As)) if other != number]
             partners, maps = [self.U[o] for o in rest], [self.maps[o] for o in rest]
-
-        def multiply(v: Array) -> Array:
-            return A @ v + self.weight * sum((other @ (other.T @ v) for other in partners), 0 * v)
-
-        values, U = leading_eigenvectors(multiply, self.k, len(A), U.sum(axis=1))
-        scaled = over_eigenvalues(U, values)
+        values, U = linalg.leading_eigenvectors(
+            lambda v: A @ v + self.weight * sum((B @ (B.T @ v) for B in partners), 0 * v),
+            self.k, len(A), U.sum(axis=1),
+        )  # fmt: skip
+        scaled = linalg.over_eigenvalues(U, values)
         mapping = np.zeros((len(self.As), *U.shape))
         for other, other_map in zip(partners, maps):
             mapping += self.weight * (other_map @ (other.T @ scaled))
@@ -230,17 +203,12 @@ class Agreement:
 
     def _update_center(self) -> float:
         """Update the common center U, and return sum_l Tr(U_l U_l'U U')."""
-        left, sizes, right = svd(np.hstack(self.U))
+        left, sizes, right = linalg.svd(np.hstack(self.U))
         G = (right[: self.k] / sizes[: self.k, None]).T
         self.center = left[:, : self.k]
         parts = zip(self.maps, np.split(G, len(self.maps)))
         self.center_map = np.asarray(sum(mapping @ part for mapping, part in parts))
         return float((sizes[: self.k] ** 2).sum())
-
-    def _common(self) -> float:
-        """Return the agreement of all pairs of views, sum_(l < m) Tr(U_l U_l'U_m U_m')."""
-        pairs = [(a, b) for i, a in enumerate(self.U) for b in self.U[:i]]
-        return float(sum(np.sum((a.T @ b) ** 2) for a, b in pairs))
 
 
 # ---- LKAM ----------------------------------------------------------------------------------------
@@ -330,13 +298,14 @@ class LKAM(KernelFusion):
     n_neighbors: float = 0.5
     diversity: float = 0.01
 
+    _bounds: ClassVar = {"diversity": FACTOR}
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if isinstance(self.n_neighbors, float):
             checks.check_real(self.n_neighbors, "n_neighbors", 0, 1, include="right")
         else:
             checks.check_int(self.n_neighbors, "n_neighbors", 1)
-        checks.check_real(self.diversity, "diversity", 0, checks.MAX_WEIGHT)
 
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)
@@ -346,17 +315,18 @@ class LKAM(KernelFusion):
 
         Each entry of a kernel is multiplied by the share of neighborhoods that contain both
         rows."""
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
-        mean = mean_of(Ks)
+        Ks = [base.matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        mean = base.mean_of(Ks)
         self._least = self._least_values(mean)
         members = mean >= self._least
         self._members = np.packbits(members, axis=1)
         W = shares(members, members, self._weight)
-        Ks = [weighed(K, self._weight) for K in Ks]
+        Ks = [base.weighed(K, self._weight) for K in Ks]
         near = [W * K for K in Ks]
-        penalty = diversity_penalty(near, Ks, float(self.diversity))
+        weight = float(self.diversity)
+        penalty = weight * base.inner_products(near, Ks) if weight > 0 else None
         del Ks, mean, members, W
-        self._keep(self._converge(alternation(near, k, penalty), len(near[0])))
+        self._keep(self._converge(base.alternation(near, k, penalty), len(near[0])))
 
     def _least_values(self, mean: Array) -> Array:
         """Return the smallest value of the mean kernel within each row's neighborhood, (n,)."""
@@ -376,17 +346,16 @@ class LKAM(KernelFusion):
         share = size if isinstance(size, float) else min(1.0, size / most)
         return least_values_of_mass(mean, p, share * most)
 
-    def _mapping(self) -> Callable[[list[Array]], Array]:
-        """Return a function from kernels of new rows to the embedding."""
+    def _embedded(self, xs: list[Columns]) -> Array:
         n = len(self._least)
         members = np.unpackbits(self._members, axis=1, count=n)
         members = members.astype(exact_dtype(self._weight))
 
         def embed(Ks: list[Array]) -> Array:
-            W = shares(mean_of(Ks) >= self._least, members, self._weight)
-            return (W * combined(Ks, self.kernel_weights_)) @ self._map
+            W = shares(base.mean_of(Ks) >= self._least, members, self._weight)
+            return (W * base.combined(Ks, self.kernel_weights_)) @ self._map
 
-        return embed
+        return self._in_blocks(xs, [each.values for each in self._kernels], n, embed)
 
 
 def least_values(mean: Array, size: int) -> Array:
@@ -430,6 +399,8 @@ def shares(rows: Array, members: Array, weight: Array) -> Array:
 
 
 # ---- LMKKM ---------------------------------------------------------------------------------------
+
+_CLARABEL = "LMKKM needs clarabel (pip install clarabel)"
 
 
 @parameters
@@ -512,13 +483,19 @@ class LMKKM(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _clarabel()
+        optional_module("clarabel", _CLARABEL)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        check_memory(len(kernels), kernels[0].n)
-        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
-        self._squares = mean_of(Ks).diagonal()
-        Ks = [weighed(K, self._weight) for K in Ks]
+        n = kernels[0].n
+        needed = TUNING.fusion.lmkkm_bytes * len(kernels) * n**2
+        if not config.fits_memory(needed):
+            raise MemoryError(
+                f"X has {n} rows to learn on: the quadratic programme of LMKKM takes about "
+                f"{needed / 2**30:.3g} GiB. Take n_landmarks, or fewer rows."
+            )
+        Ks = [base.matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
+        self._squares = base.mean_of(Ks).diagonal()
+        Ks = [base.weighed(K, self._weight) for K in Ks]
         convex = [K if one.definite else semidefinite(K) for K, one in zip(Ks, kernels)]
         self._keep(self._converge(self._iterations_of(Ks, convex, k), len(Ks[0])))
 
@@ -530,19 +507,16 @@ class LMKKM(KernelFusion):
         while True:
             self.row_weights_ = theta
             K = localised(Ks, theta, theta)
-            values, H = leading_eigenvectors(K, k, len(K), start)
+            values, H = linalg.leading_eigenvectors(K, k, len(K), start)
             start = H.sum(axis=1)
             alpha = np.average(theta, axis=0, weights=self._weight)
-            yield Iteration(alpha, float(spectral_costs([K], H)[0]), values, H)
+            yield Iteration(alpha, float(base.spectral_costs([K], H)[0]), values, H)
             theta = row_weights(convex, H)
 
-    def _mapping(self) -> Callable[[list[Array]], Array]:
-        def embed(Ks: list[Array]) -> Array:
-            # squared distances less k(x, x); the first of equal ones
-            nearest = (self._squares - 2 * mean_of(Ks)).argmin(axis=1)
-            return localised(Ks, self.row_weights_[nearest], self.row_weights_) @ self._map
-
-        return embed
+    def _mapped(self, Ks: list[Array]) -> Array:
+        # squared distances less k(x, x); the first of equal ones
+        nearest = (self._squares - 2 * base.mean_of(Ks)).argmin(axis=1)
+        return localised(Ks, self.row_weights_[nearest], self.row_weights_) @ self._map
 
 
 def localised(Ks: list[Array], rows: Array, columns: Array) -> Array:
@@ -557,7 +531,7 @@ def localised(Ks: list[Array], rows: Array, columns: Array) -> Array:
 
 def semidefinite(K: Array) -> Array:
     """Add a multiple of the identity to K, so that no eigenvalue is negative."""
-    least = float(eigh(K)[0][0])
+    least = float(linalg.eigh(K)[0][0])
     return K if least >= 0 else K - least * np.eye(len(K))
 
 
@@ -566,7 +540,7 @@ def row_weights(Ks: list[Array], H: Array) -> Array:
 
     They are nonnegative with a sum of one in each row, and minimize sum_l theta_l'(K_l * (I -
     HH'))theta_l, where * multiplies entries."""
-    clarabel = _clarabel()
+    clarabel = optional_module("clarabel", _CLARABEL)
     n, L = len(H), len(Ks)
     rest = np.eye(n) - H @ H.T
     size = max(float(K.diagonal().max()) for K in Ks)
@@ -586,22 +560,6 @@ def row_weights(Ks: list[Array], H: Array) -> Array:
     )
     theta = np.maximum(np.reshape(found.x, (L, n)).T, 0)
     return np.asarray(theta / theta.sum(axis=1, keepdims=True))
-
-
-def check_memory(L: int, n: int) -> None:
-    """Raise a MemoryError if the quadratic programme for L kernels of n rows would not fit."""
-    needed = TUNING.fusion.lmkkm_bytes * L * n**2
-    if not config.fits_memory(needed):
-        raise MemoryError(
-            f"X has {n} rows to learn on: the quadratic programme of LMKKM takes about "
-            f"{needed / 2**30:.3g} GiB. Take n_landmarks, or fewer rows."
-        )
-
-
-def _clarabel() -> Any:
-    """Import clarabel, or raise an ImportError that says how to install it."""
-    why = "LMKKM needs clarabel (pip install clarabel)"
-    return optional_module("clarabel", why)
 
 
 # ---- MVC-LFA -------------------------------------------------------------------------------------
@@ -681,14 +639,11 @@ class MVCLFA(KernelFusion):
 
     mean_weight: float = 1.0
 
-    _mapping = by_matrices
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checks.check_real(self.mean_weight, "mean_weight", 0, checks.MAX_WEIGHT)
+    _bounds: ClassVar = {"mean_weight": FACTOR}
+    _mapped = base.by_matrices
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        Ks = matrices(kernels, self._weight)
+        Ks = base.matrices(kernels, self._weight)
         state = LateFusion(Ks, k, float(self.mean_weight), np.sqrt(self._weight))
         self._converge(state.iterations(), len(Ks[0]), rising=True)
         self._map = state.maps()
@@ -701,11 +656,11 @@ class LateFusion:
 
     def __init__(self, Ks: list[Array], k: int, weight: float, roots: Array) -> None:
         self.weight, L, n = weight, len(Ks), len(Ks[0])
-        pairs = [leading_eigenvectors(K, k, n) for K in [*Ks, mean_of(Ks)]]
+        pairs = [linalg.leading_eigenvectors(K, k, n) for K in [*Ks, base.mean_of(Ks)]]
         # the result depends on signs: rows without roots give them
-        *self.H, self.M = [fixed_signs(H, roots) for _, H in pairs]
+        *self.H, self.M = [linalg.fixed_signs(H, roots) for _, H in pairs]
         *self._H_maps, M_map = [
-            over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
+            linalg.over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
         ]
         self._M_map = M_map / L
         self.W = [np.eye(k)] * L
@@ -718,12 +673,12 @@ class LateFusion:
             target = self.weight * self.M
             for beta, H, W in zip(self.beta, self.H, self.W):
                 target = target + beta * (H @ W)
-            left, sizes, right = svd(target)
-            self.P = right.T @ over_eigenvalues(right.T, sizes).T
+            left, sizes, right = linalg.svd(target)
+            self.P = right.T @ linalg.over_eigenvalues(right.T, sizes).T
             F = left @ right
             yield Iteration(self.beta, float(sizes.sum()), vectors=F)
             products = [H.T @ F for H in self.H]
-            self.W = [procrustes(product) for product in products]
+            self.W = [linalg.procrustes(product) for product in products]
             agreements = np.array([np.vdot(p, W) for p, W in zip(products, self.W)])
             if agreements.any():
                 self.beta = agreements / np.linalg.norm(agreements)
@@ -822,18 +777,12 @@ class ONKC(KernelFusion):
     diversity: float = 0.1
     tol: float = 1e-4
 
-    _mapping = by_matrices
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checks.check_real(self.rho, "rho", 0, include="neither")
-        checks.check_real(self.diversity, "diversity", 0, checks.MAX_WEIGHT)
-
-    def _scale_matters(self) -> bool:
-        return True
+    _balances_terms = True
+    _bounds: ClassVar = {"rho": POSITIVE, "diversity": FACTOR}
+    _mapped = base.by_matrices
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        Ks = matrices(kernels, self._weight)
+        Ks = base.matrices(kernels, self._weight)
         state = NearKernel(Ks, k, float(self.rho), float(self.diversity))
         self.eigenvalues_ = self._converge(state.iterations(), len(Ks[0])).values
         self._map = np.array(state.maps)
@@ -844,11 +793,11 @@ class NearKernel:
 
     def __init__(self, Ks: list[Array], k: int, rho: float, diversity: float) -> None:
         self.Ks, self.k, self.rho, self.diversity = Ks, k, rho, diversity
-        self.M = inner_products(Ks, Ks)
+        self.M = base.inner_products(Ks, Ks)
         self.alpha = np.full(len(Ks), 1 / len(Ks))
-        self.K = combined(Ks, np.sqrt(self.alpha))
-        values, self.H = leading_eigenvectors(self.K, k, len(self.K))
-        start = over_eigenvalues(self.H, values)
+        self.K = base.combined(Ks, np.sqrt(self.alpha))
+        values, self.H = linalg.leading_eigenvectors(self.K, k, len(self.K))
+        start = linalg.over_eigenvalues(self.H, values)
         self.maps = [weight * start for weight in self.alpha]
         self._found = self.H  # eigenvectors of the last B, at least k
 
@@ -857,11 +806,20 @@ class NearKernel:
         while True:
             values, vectors = self._near()
             G = positive_part(values, vectors)
-            self._update_H(values[-self.k :][::-1], vectors[:, -self.k :][:, ::-1])
+            # H has the leading eigenvectors of G
+            H = linalg.fixed_signs(vectors[:, -self.k :][:, ::-1])
+            scaled = linalg.over_eigenvalues(H, values[-self.k :][::-1] + 1 / self.rho)
+            overlap = self.H.T @ scaled / self.rho
+            self.maps = [a * scaled + B @ overlap for a, B in zip(self.alpha, self.maps)]
+            self.H = H
             largest = np.maximum(values, 0)
             squares = float(largest @ largest)
             products = np.array([np.vdot(G, K) for K in self.Ks])
-            self._update_alpha(products, squares)
+            # For alpha of sum one, ||G - K_alpha||^2 is a quadratic form in alpha, whose matrix has
+            # the inner products of K_p - G and K_q - G.
+            gaps = self.M - products - products[:, None] + squares
+            self.alpha = base.simplex_minimum(self.rho * gaps + self.diversity * self.M)
+            self.K = base.combined(self.Ks, np.sqrt(self.alpha))
             size = float(self.alpha @ self.M @ self.alpha)
             apart = max(squares - 2 * float(self.alpha @ products) + size, 0.0)
             lost = float(largest[: -self.k].sum())
@@ -885,23 +843,6 @@ class NearKernel:
         self._found = vectors[:, -max(n_positive, self.k) :]
         return values, vectors
 
-    def _update_H(self, values: Array, vectors: Array) -> None:
-        """Set H to the leading eigenvectors of G, and update its maps."""
-        H = fixed_signs(vectors)
-        scaled = over_eigenvalues(H, values + 1 / self.rho)
-        overlap = self.H.T @ scaled / self.rho
-        self.maps = [a * scaled + B @ overlap for a, B in zip(self.alpha, self.maps)]
-        self.H = H
-
-    def _update_alpha(self, products: Array, squares: float) -> None:
-        """Update alpha and K_alpha, from the products Tr(G K_l) and ||G||^2.
-
-        For alpha of sum one, ||G - K_alpha||^2 is a quadratic form in alpha. Its matrix has the
-        inner products of K_p - G and K_q - G."""
-        apart = self.M - products - products[:, None] + squares
-        self.alpha = simplex_minimum(self.rho * apart + self.diversity * self.M)
-        self.K = combined(self.Ks, np.sqrt(self.alpha))
-
 
 def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
     """Return all positive eigenvalues of a symmetric matrix, rising, and their eigenvectors.
@@ -911,15 +852,13 @@ def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
     n, known = similar.shape
     wanted = known + max(TUNING.fusion.lanczos_spare, known // 8)
     if n > TUNING.linalg.full_below and wanted <= TUNING.fusion.lanczos_part * n:
-        values, vectors = leading_eigenvectors(B, wanted, n, similar.sum(axis=1))
+        values, vectors = linalg.leading_eigenvectors(B, wanted, n, similar.sum(axis=1))
         rounding = n * np.finfo(np.float64).eps * np.abs(values).max()
-
-        def rest(v: Array) -> Array:
-            return B @ v - vectors @ (values * (vectors.T @ v))
-
-        if values[-1] <= 0 and ritz_values(rest, n)[-1] <= rounding:
-            return values[::-1], vectors[:, ::-1]
-    return eigh(B)
+        if values[-1] <= 0:
+            rest = linalg.ritz_values(lambda v: B @ v - vectors @ (values * (vectors.T @ v)), n)
+            if rest[-1] <= rounding:
+                return values[::-1], vectors[:, ::-1]
+    return linalg.eigh(B)
 
 
 def positive_part(values: Array, vectors: Array) -> Array:

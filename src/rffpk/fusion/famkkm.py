@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from rffpk.estimators.base import parameters
-from rffpk.fusion.base import Iteration, KernelFusion, by_matrices
+from rffpk.fusion.base import FACTOR, Iteration, KernelFusion, by_matrices
 from rffpk.fusion.operators import Approximation, Operator, check_definite, polar
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
@@ -104,12 +104,12 @@ class FAMKKM(KernelFusion):
     lambda2: float = 1.0
     approximation: Features | tuple[Features, int] | None = None
 
-    _mapping = by_matrices
+    _balances_terms = True
+    _bounds: ClassVar = {"lambda1": FACTOR, "lambda2": FACTOR}
+    _mapped = by_matrices
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        checks.check_real(self.lambda1, "lambda1", 0, checks.MAX_WEIGHT)
-        checks.check_real(self.lambda2, "lambda2", 0, checks.MAX_WEIGHT)
         word, _ = self._word_and_size()
         if word is not None and isinstance(self.kernels, str) and self.kernels in BANKS:
             raise ValueError(
@@ -129,38 +129,27 @@ class FAMKKM(KernelFusion):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def _scale_matters(self) -> bool:
-        return True
-
     def _fuse(self, rows: Opened, k: int, random: Any) -> None:
-        kernels = self._operators_of(rows, k, random)
-        state = Alternation(
-            kernels, k, float(self.lambda1), float(self.lambda2), random,
-            config.n_threads(self.n_jobs),
-        )  # fmt: skip
+        # the kernel of each view as an operator: its matrix, or approximate features
+        xs, specs = self._matched(rows.tables, rows.positive)
+        weight = rows.weight if rows.positive is None else rows.weight[rows.positive]
+        listed = isinstance(self.kernels, (list, tuple))
+        prefix = "kernels" if listed and not self._shape.has_views else "X"
+        names, n_threads = [f"{prefix}[{i}]" for i in range(len(xs))], config.n_threads(self.n_jobs)
+        kernels = Approximation(
+            *self._word_and_size(), self.standardize, random, n_threads, weight
+        ).operators(xs, specs, names)
+        lambda1, lambda2 = float(self.lambda1), float(self.lambda2)
+        if self.approximation is None:
+            for one, spec, name in zip(kernels, specs, names):
+                check_definite(one, spec, name, k, lambda1)
+        state = Alternation(kernels, k, lambda1, lambda2, random, n_threads)
         self._converge(state.iterations(), kernels[0].n, rising=True)
         self._features, self._map = [one.features for one in kernels], state.maps()
         self.embedding_ = self._embedded(rows.tables)  # by the same products as in `transform`
 
-    def _operators_of(self, rows: Opened, k: int, random: Any) -> list[Operator]:
-        """Return the kernel of each view as an operator: its matrix, or approximate features.
-
-        Raise a ValueError if an exact kernel is too far from positive semidefinite."""
-        xs, specs = self._matched(rows.tables, rows.positive)
-        listed = isinstance(self.kernels, (list, tuple))
-        prefix = "kernels" if listed and not self._shape.has_views else "X"
-        names = [f"{prefix}[{i}]" for i in range(len(xs))]
-        operators = Approximation(
-            *self._word_and_size(), self.standardize, random,
-            config.n_threads(self.n_jobs), rows.weights_of(rows.positive),
-        ).operators(xs, specs, names)  # fmt: skip
-        if self.approximation is None:
-            for one, spec, name in zip(operators, specs, names):
-                check_definite(one, spec, name, k, float(self.lambda1))
-        return operators
-
     def _embedded(self, xs: list[Columns]) -> Array:
-        return self._in_blocks(xs, self._features, max(map(len, self._map)))
+        return self._in_blocks(xs, self._features, max(map(len, self._map)), self._mapped)
 
 
 class Alternation:
@@ -260,11 +249,10 @@ class Alternation:
         gamma_i F to_F'. `product` is K_i other, C its coefficients, and `other_map` the map of
         `other`. `to_F` is R_i or W_i."""
         rotation = self.lambda2 * self.gamma[i] * to_F.T
-
-        def target(rows: slice) -> Array:
-            return product[rows] + self.lambda1 * other[rows] + self.F[rows] @ rotation
-
-        P = polar(target, out, self.n_threads)
+        P = polar(
+            lambda rows: product[rows] + self.lambda1 * other[rows] + self.F[rows] @ rotation,
+            out, self.n_threads,
+        )  # fmt: skip
         mapping = other_map @ (self.lambda1 * P) + self._F_map @ (rotation @ P)
         mapping[self._blocks[i]] += C @ P
         return mapping

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,33 +19,16 @@ from rffpk.anneal.convergence_warnings import few_rows
 from rffpk.estimators.annealing import check_search_parameters
 from rffpk.estimators.base import Clusterer, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
-from rffpk.fusion.base import (
-    Iteration,
-    KernelFusion,
-    alternation,
-    cluster,
-    combined,
-    diversity_penalty,
-    embedding_model,
-    matrices,
-    matrix_of,
-    spectral_costs,
-    transform,
-    weighed,
-    weighted_rows,
-)
+from rffpk.estimators.fitting import find_number, rows_in_memory
+from rffpk.fusion import base
+from rffpk.fusion.base import FACTOR, POSITIVE, Iteration, KernelFusion, transform
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.door import Schema
 from rffpk.rows.table import Columns
 from rffpk.spaces.fourier import Gamma
-from rffpk.spaces.kernels import (
-    FittedKernel,
-    PairwiseKernel,
-    check_sparse,
-    one_kernel,
-)
+from rffpk.spaces.kernels import FittedKernel, PairwiseKernel, check_sparse, one_kernel
 from rffpk.system import config
 from rffpk.system.interrupts import interruptible
 from rffpk.system.linalg import basis_of, eigh, leading_eigenvectors, svd
@@ -130,9 +113,9 @@ class AverageMKKM(KernelFusion):
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         alpha = _given_weights(self.kernel_weights, len(kernels))
-        Ks = matrices(kernels, self._weight)
-        values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]))
-        self._record(alpha, float(alpha**2 @ spectral_costs(Ks, H)), len(H))
+        Ks = base.matrices(kernels, self._weight)
+        values, H = leading_eigenvectors(base.combined(Ks, alpha), k, len(Ks[0]))
+        self._record(alpha, float(alpha**2 @ base.spectral_costs(Ks, H)), len(H))
         self._keep(Iteration(alpha, self.objective_, values, H))
 
 
@@ -209,8 +192,8 @@ class MKKM(KernelFusion):
     tol: float = 1e-4
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        Ks = matrices(kernels, self._weight)
-        self._keep(self._converge(alternation(Ks, k), len(Ks[0])))
+        Ks = base.matrices(kernels, self._weight)
+        self._keep(self._converge(base.alternation(Ks, k), len(Ks[0])))
 
 
 @parameters
@@ -288,17 +271,15 @@ class MKKMMR(KernelFusion):
 
     diversity: float = 0.01
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checks.check_real(self.diversity, "diversity", 0, checks.MAX_WEIGHT)
+    _bounds: ClassVar = {"diversity": FACTOR}
 
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        Ks = matrices(kernels, self._weight)
-        penalty = diversity_penalty(Ks, Ks, float(self.diversity))
-        self._keep(self._converge(alternation(Ks, k, penalty), len(Ks[0])))
+        Ks, weight = base.matrices(kernels, self._weight), float(self.diversity)
+        penalty = weight * base.inner_products(Ks, Ks) if weight > 0 else None
+        self._keep(self._converge(base.alternation(Ks, k, penalty), len(Ks[0])))
 
 
 def _given_weights(shares: Any, n_kernels: int) -> Array:
@@ -392,16 +373,14 @@ class SimpleMKKM(KernelFusion):
 
     tol: float = 1e-5
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checks.check_real(self.tol, "tol", 0, include="neither")
+    _bounds: ClassVar = {"tol": POSITIVE}
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         """Minimize the alignment over the kernel weights, and record each point."""
         n = kernels[0].n
         Ks = np.empty((len(kernels), n, n))
         for number, kernel in enumerate(kernels):
-            K = weighed(matrix_of(kernel, number), self._weight)
+            K = base.weighed(base.matrix_of(kernel, number), self._weight)
             interruptible(TUNING.linalg.written_work * n**2, np.copyto, Ks[number], K)
         total = float(self._weight.sum())
         for point in minimise(Ks, k, float(self.tol), int(self.max_iter), total):
@@ -424,14 +403,16 @@ class Point(Iteration):
         return (total - float(self.gradient.min())) / total if total > 0 else 0.0
 
 
+@dataclass
 class Alignment:
     """The function F(alpha) = max Tr(K_alpha HH') / n over H with k orthonormal columns.
 
     `Ks` (L, r, r) are the kernels, and K_alpha = sum_l alpha_l^2 K_l."""
 
-    def __init__(self, Ks: Array, k: int, n: float) -> None:
-        self.Ks, self.k, self.n = Ks, k, n
-        self._start: Array | None = None
+    Ks: Array
+    k: int
+    n: float
+    _start: Array | None = None
 
     def at(self, alpha: Array) -> Point:
         """Evaluate F at alpha, with its gradient 2 alpha_l Tr(K_l HH') / n, by one eigenproblem."""
@@ -594,7 +575,7 @@ class NystroemKernelKMeans(Clusterer):
     cluster_centers_: Array = field(init=False)
     _clusterer: Any = field(init=False)  # a PowerKMeans of the embedding
 
-    _fitted_model, transform = embedding_model, transform
+    _fitted_model, transform = base.embedding_model, transform
 
     def _schema(self) -> Schema:
         return super()._schema()._replace(warns_of_kernels=True)
@@ -636,12 +617,9 @@ class NystroemKernelKMeans(Clusterer):
             checks.check_int(self.n_components, "n_components", 1, self.n_anchors)
         random = checks.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
-        with (
-            reporting(self, X) as progress,
-            fit_of(self),
-            config.one_blas_thread(),
-        ):
-            rows, k = weighted_rows(self, X, sample_weight, random, progress)
+        with reporting(self, X) as progress, fit_of(self), config.one_blas_thread():
+            rows = rows_in_memory(self, X, sample_weight, random)
+            k = find_number(self, rows, random, progress)
             (x,), weight = rows.tables, rows.weight
             check_sparse(x, spec.metric, "X")
             self.anchors_ = rows.drawn(min(self.n_anchors, rows.counted), random)
@@ -649,7 +627,7 @@ class NystroemKernelKMeans(Clusterer):
             raw = nystroem_features(x, spec, "kernel", self.anchors_)
             self._features = self._restricted(raw, x, weight, n_threads)
             self.embedding_ = self._embedded([x])
-            cluster(self, k, rows, random, [few_rows("X", [x], weight)], progress)
+            base.cluster(self, k, rows, random, [few_rows("X", [x], weight)], progress)
         self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
         return self
 

@@ -74,18 +74,6 @@ class Operator:
         self.roots = np.sqrt(weight)
         self._tiles = row_tiles(*stored.shape)
 
-    def _by_tiles(self, function: Callable[[slice], Any]) -> list[Any]:
-        """Apply a function to the tiles of rows, on threads; return its results."""
-        return run_all(function, self._tiles, self._n_threads)
-
-    def _tile(self, tile: slice) -> Array:
-        """Return the features of a tile of the fitted rows."""
-        return self._stored[tile].astype(np.float64, copy=False)
-
-    def _weighed(self, tile: slice, V: Array) -> Array:
-        """Multiply the rows of V that belong to a tile by the roots of their weights."""
-        return np.asarray((self.roots[tile] * V.T).T)
-
     def times(self, V: Array) -> Array:
         """Return the product P^(1/2) K P^(1/2) V, in float64."""
         return self.values(self.coefficients(V))
@@ -94,14 +82,22 @@ class Operator:
         """Return C with features(x) @ C = k(x, fitted rows) P^(1/2) @ B, for any row x.
 
         The result may be B itself."""
-        parts = self._by_tiles(lambda tile: self._tile(tile).T @ self._weighed(tile, B[tile]))
+
+        def product(tile: slice) -> Array:
+            features = self._stored[tile].astype(np.float64, copy=False)
+            return features.T @ (self.roots[tile] * B[tile].T).T
+
+        parts = run_all(product, self._tiles, self._n_threads)
         return sum(parts[1:], parts[0])
 
     def values(self, coefficients: Array) -> Array:
         """Return P^(1/2) features(fitted rows) @ coefficients, (n, k)."""
-        return np.concatenate(
-            self._by_tiles(lambda tile: self._weighed(tile, self._tile(tile) @ coefficients))
-        )
+
+        def values(tile: slice) -> Array:
+            features = self._stored[tile].astype(np.float64, copy=False)
+            return (self.roots[tile] * (features @ coefficients).T).T
+
+        return np.concatenate(run_all(values, self._tiles, self._n_threads))
 
 
 class DenseOperator(Operator):
@@ -232,16 +228,16 @@ class Approximation:
         weight, width = self.weight, raw(x[:1]).shape[1]
         tiles = row_tiles(len(x), width)
 
-        def total(tile: slice) -> Array:
-            return np.asarray((weight[tile, None] * raw(x[tile])).sum(axis=0))
-
         def fill(tile: slice) -> None:
             stored[tile] = features(x[tile])
 
         mean = np.zeros(width)
         standardize = self.standardize and spec.metric != PRECOMPUTED
         if standardize:
-            mean = np.sum(run_all(total, tiles, self.n_threads), axis=0) / weight.sum()
+            sums = run_all(
+                lambda tile: (weight[tile, None] * raw(x[tile])).sum(axis=0), tiles, self.n_threads
+            )
+            mean = np.sum(sums, axis=0) / weight.sum()
         features = Finished(raw, mean, standardize)
         stored = np.empty((len(x), width), dtype=x.dtype)
         run_all(fill, tiles, self.n_threads)

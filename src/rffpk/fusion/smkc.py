@@ -17,18 +17,10 @@ from sklearn.utils import gen_batches
 from rffpk.estimators.base import parameters
 from rffpk.fusion.base import Iteration, KernelFusion, matrix_of
 from rffpk.fusion.operators import with_gamma
-from rffpk.rows import checks
+from rffpk.rows import checks, table
 from rffpk.rows.arrays import Array, Numbers
 from rffpk.rows.sample import Opened
-from rffpk.rows.table import (
-    Columns,
-    centered,
-    column_means,
-    divided,
-    operand,
-    side_by_side,
-    squared_distances,
-)
+from rffpk.rows.table import Columns
 from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import (
     PRECOMPUTED,
@@ -228,7 +220,15 @@ class SMKC(KernelFusion):
         """Return the indices of the anchors, drawn or listed; None if kernels are precomputed."""
         xs, n, most = rows.tables, len(rows.tables[0]), rows.counted
         if checks.is_option(self.kernels, PRECOMPUTED):
-            _check_widths([x.shape[1] for x in xs], k)
+            widths = [x.shape[1] for x in xs]
+            if len({*widths}) > 1:
+                raise ValueError(
+                    f"X has precomputed kernels of {widths} columns, must have equally many."
+                )
+            if widths[0] < k:
+                raise ValueError(
+                    f"X has {widths[0]} anchors as columns, must have at least n_clusters={k}."
+                )
             for i, x in enumerate(xs):
                 square = x.shape[0] == x.shape[1]
                 check = check_precomputed if square else check_no_distances
@@ -300,15 +300,6 @@ class SMKC(KernelFusion):
 # ---- anchors ------------------------------------------------------------------------------------
 
 
-def _check_widths(widths: list[int], k: int) -> None:
-    if len({*widths}) > 1:
-        raise ValueError(f"X has precomputed kernels of {widths} columns, must have equally many.")
-    if widths[0] < k:
-        raise ValueError(
-            f"X has {widths[0]} anchors as columns, must have at least n_clusters={k}."
-        )
-
-
 def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
     """Check anchors that are given as an array of row indices; return the array."""
     rows = np.asarray(anchors)
@@ -329,18 +320,16 @@ def _spread_rows(
     """Choose s of the sampled rows by k-means++ on all views, scaled to equal variance.
 
     Return indices of rows. If there are fewer distinct rows than s, random rows fill up."""
-    rows = side_by_side([_of_equal_variance(x[sample]) for x in xs])
-    _, chosen = kmeans_plusplus(operand(rows), s, random_state=random.randint(2**31 - 1))
+    views = []
+    for x in xs:
+        moved = table.centered(x[sample], np.float64)
+        norm = math.sqrt(table.squared_distances(moved, table.column_means(moved)).sum())
+        views.append(table.divided(moved, norm or 1.0))
+    rows = table.side_by_side(views)
+    _, chosen = kmeans_plusplus(table.operand(rows), s, random_state=random.randint(2**31 - 1))
     chosen = np.unique(chosen)  # if rows are equal, an index may occur twice
     rest = random.permutation(np.setdiff1d(np.arange(len(sample)), chosen))
     return np.asarray(sample[np.concatenate([chosen, rest[: s - len(chosen)]])])
-
-
-def _of_equal_variance(x: Columns) -> Columns:
-    """Divide rows by the root of their total squared distance from the mean."""
-    moved = centered(x, np.float64)
-    norm = math.sqrt(squared_distances(moved, column_means(moved)).sum())
-    return divided(moved, norm or 1.0)
 
 
 # ---- coordinates in an orthonormal basis of the columns of B = [G_1 ... G_V] ---------------------
@@ -370,18 +359,12 @@ class AnchorKernels:
             out[:, v * self.s : (v + 1) * self.s] = kernel.values(x)
         return out
 
-    def _weighed(self, B: Array, rows: slice = slice(None)) -> Array:
-        """Multiply rows of B in place by the roots of their weights."""
-        B *= self.roots[rows, None]
-        return B
-
     def _by_blocks(self, function: Callable[[Array], Array]) -> Array:
         """Apply a function to the rows of B, block by block, on threads."""
-
-        def of_block(xs: list[Array]) -> Array:
-            return function(self._filled(xs, np.empty((len(xs[0]), self.width))))
-
-        return by_blocks(of_block, self.xs, self.width, self.n_threads)
+        return by_blocks(
+            lambda xs: function(self._filled(xs, np.empty((len(xs[0]), self.width)))),
+            self.xs, self.width, self.n_threads,
+        )  # fmt: skip
 
     def times(self, C: Array) -> Array:
         """Return B C."""
@@ -394,7 +377,8 @@ class AnchorKernels:
         and r is the numerical rank."""
         if len(self.xs[0]) > self.width:
             return factor(self.gram())
-        B = self._weighed(self._by_blocks(lambda B: B))
+        B = self._by_blocks(lambda B: B)
+        B *= self.roots[:, None]
         checks.check_finite_kernel(B)
         return B
 
@@ -412,7 +396,8 @@ class AnchorKernels:
 
             def fill(rows: slice, B: Array = B, first: int = tile.start) -> None:
                 here = slice(first + rows.start, first + rows.stop)
-                self._weighed(self._filled([x[here] for x in self.xs], B[rows]), here)
+                filled = self._filled([x[here] for x in self.xs], B[rows])
+                filled *= self.roots[here, None]
 
             def add(pair: tuple[slice, slice], B: Array = B) -> None:
                 M[pair] += B[:, pair[0]].T @ B[:, pair[1]]
@@ -521,13 +506,10 @@ class View:
         start."""
         R, across = G.right, self.G.T @ G.left
         T = across + R * (G.squares / 2)
-
-        def four_squares(x: Array) -> Array:
-            """Multiply (G_v + G)'(G_v + G) with x."""
-            return self.gram @ x + T @ (R.T @ x) + R @ (T.T @ x)
-
-        k, s = len(G.squares), len(R)
-        values, Q = leading_eigenvectors(four_squares, k, s, last.right.sum(axis=1))
+        values, Q = leading_eigenvectors(  # of (G_v + G)'(G_v + G)
+            lambda x: self.gram @ x + T @ (R.T @ x) + R @ (T.T @ x),
+            len(G.squares), len(R), last.right.sum(axis=1),
+        )  # fmt: skip
         squares = np.maximum(values, 0) / 4
         H = Product((self.G @ Q + G.left @ (R.T @ Q)) / 2, Q, squares)
         inner, norms = np.einsum("ij,ij->", across, R), self.gram.trace() + G.squares.sum()

@@ -13,15 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from rffpk.rows import containers
 from rffpk.rows.arrays import Array
-from rffpk.rows.containers import (
-    are_times,
-    converts,
-    dimensions,
-    has_index,
-    is_list_of_views,
-    labels_of,
-)
 from rffpk.rows.table import Columns, operand
 from rffpk.system.report import warn
 
@@ -79,7 +72,7 @@ OBJECTS = (
            lambda x: isinstance(x, Mapping)
            and not all(is_array_like(type(part)) for part in x.values()) and repr(next(iter(x))),
            "{name}: is a {type} of objects. Pass one of its values, such as {name}[{found}]."),
-    Advice(TypeError, _holds(lambda part: dimensions(part) == 0),
+    Advice(TypeError, _holds(lambda part: containers.dimensions(part) == 0),
            "{name}: is a {type} of numbers. Convert a list of rows by pandas.DataFrame, or weights "
            "by pandas.Series."),
     Advice(TypeError, _holds(lambda part: len(getattr(part, "shape", ())) == 2),
@@ -126,7 +119,7 @@ VALUES = (
 TIMES = (
     Advice(TypeError,
            lambda x: next(("in the entries" if label is None else f"in column {label!r}"
-                           for label, column in x if are_times(column)), ""),
+                           for label, column in x if containers.are_times(column)), ""),
            "{name}: has dates or durations {found}, which are not numbers. Leave them out, or "
            "convert them to numbers that matter, such as an age in days or the hour."),
 )  # fmt: skip
@@ -155,7 +148,7 @@ def _columns_of_objects(x: Any) -> Iterator[tuple[Any, str, Array]]:
     if table.ndim == 1:
         yield None, "", table
     elif table.ndim == 2 and table.dtype.kind not in "fiubc":
-        for label, column in zip(labels_of(x, table.shape[1]), table.T):
+        for label, column in zip(containers.labels_of(x, table.shape[1]), table.T):
             yield label, f"[{label!r}]" if hasattr(x, "columns") else f"[:, {label}]", column
 
 
@@ -165,7 +158,7 @@ def _word_in(x: Any) -> tuple[str, Any] | None:
         (str(value), label)
         for label, index, column in _columns_of_objects(x)
         for value in column
-        if index and isinstance(value, str) and not converts(value, float)
+        if index and isinstance(value, str) and not containers.converts(value, float)
     )
     return next(words, None)
 
@@ -217,28 +210,22 @@ FINITE = (
 # ---- the form of X -------------------------------------------------------------------------------
 
 
-def _is_column(x: Any) -> bool:
-    """Return whether x is a one-dimensional array or series of numbers.
-
-    An array of objects does not count: it may be a view as a list of rows."""
-    kind = getattr(getattr(x, "dtype", None), "kind", "")
-    return getattr(x, "ndim", 0) == 1 and kind != "O"
-
-
 def _labels_beside(x: Any) -> tuple[int, ...]:
     """Return the positions in a list of its first vector and its first table, else ().
 
     Return () also if the vector is None in all rows, because it may be a view that rows lack."""
-    sizes = [dimensions(part) for part in x] if is_list_of_views(x) else []
+    sizes = [containers.dimensions(part) for part in x] if containers.is_list_of_views(x) else []
     if 1 not in sizes or all(value is None for value in x[sizes.index(1)]):
         return ()
     return sizes.index(1), sizes.index(2)
 
 
 CONTAINERS = (
+    # an array of objects may be a view as a list of rows
     Advice(ValueError,
            lambda x, several: several and isinstance(x, (list, tuple)) and len(x) > 0
-           and all(map(_is_column, x)),
+           and all(getattr(v, "ndim", 0) == 1
+                   and getattr(getattr(v, "dtype", None), "kind", "") != "O" for v in x),
            "{name}: is a list of one-dimensional arrays, not of views. Pass "
            "[numpy.reshape(x, (-1, 1)) for x in {name}] for views of one column, or "
            "numpy.array({name}) for a table with the arrays as rows."),
@@ -253,7 +240,7 @@ CONTAINERS = (
            "{name}[:, :, 0], with kernel='precomputed'."),
     Advice(TypeError,
            lambda x, several: isinstance(x, np.ndarray) and x.dtype == object
-           and any(dimensions(cell) == 2 for cell in x.flat),
+           and any(containers.dimensions(cell) == 2 for cell in x.flat),
            "{name}: is an array of arrays, such as a cell array. Pass [*{name}.ravel()]."),
     Advice(ValueError, lambda x, several: _labels_beside(x),
            "{name}[{found[0]}]: has one dimension, as labels have. Pass {name}[{found[1]}] alone, "
@@ -268,7 +255,7 @@ def _is_split(x: Any, schema: Any) -> bool:
     frame = inspect.currentframe()
     while frame is not None:
         inside = frame.f_globals.get("__name__", "").startswith("sklearn.model_selection")
-        if inside and is_list_of_views(frame.f_locals.get("X")):
+        if inside and containers.is_list_of_views(frame.f_locals.get("X")):
             return True
         frame = frame.f_back
     return False
@@ -276,7 +263,8 @@ def _is_split(x: Any, schema: Any) -> bool:
 
 # Rules about a list of views, or one array where views were fitted.
 LISTS = (
-    Advice(ValueError, lambda x, schema: not is_list_of_views(x) and len(schema.fitted.widths),
+    Advice(ValueError,
+           lambda x, schema: not containers.is_list_of_views(x) and len(schema.fitted.widths),
            "{name}: is one array, but was a list of views in fit. Pass a list of {found} views."),
     Advice(ValueError,
            lambda x, schema: not schema.several
@@ -407,7 +395,7 @@ def _is_disordered(x: Any) -> bool:
 
     A frame whose row or column labels are just 0, 1, 2, ... may have no names and does not
     count."""
-    if not has_index(x, 2) or len(x) != x.shape[1]:
+    if not containers.has_index(x, 2) or len(x) != x.shape[1]:
         return False
     rows, columns, numbers = list(x.index), list(x.columns), [*range(len(x))]
     return rows != columns and numbers not in (rows, columns) and {*rows} == {*columns}

@@ -18,10 +18,7 @@ from sklearn.utils import check_array, check_scalar
 from rffpk.rows import advice
 from rffpk.rows.arrays import Array
 from rffpk.rows.containers import has_index, labels_of
-from rffpk.rows.table import (
-    Columns,
-    rows_differ,
-)
+from rffpk.rows.table import Columns, rows_differ
 from rffpk.rows.weights import ENDLESS, ones
 
 Auto = Literal["auto"]

@@ -85,16 +85,16 @@ def _visited(blocks: list[Block], reader: _Reader, visit: Visit, add: Add) -> An
     """Call `visit` for consecutive partitions, and combine the results with `add`.
 
     Return None if no partition has rows, or a `Refusal` if one is invalid."""
-    return _joined([_visited_one(block, reader, visit) for block in blocks], add)
-
-
-def _visited_one(block: Block, reader: _Reader, visit: Visit) -> Any:
-    """Call `visit` for one partition. Return a `Refusal` if it is invalid, None without rows."""
-    try:
-        part = reader.read(block)
-    except (ValueError, TypeError) as error:
-        return Refusal(error)
-    return None if part is None else visit(part, reader.shared, None)
+    results: list[Any] = []
+    for block in blocks:
+        try:
+            part = reader.read(block)
+        except (ValueError, TypeError) as error:
+            results.append(Refusal(error))
+            continue
+        if part is not None:
+            results.append(visit(part, reader.shared, None))
+    return _joined(results, add)
 
 
 def _joined(results: list[Any], add: Add) -> Any:
@@ -142,11 +142,14 @@ class Partitions(Stream):
 
         `visit` also gets `shared`, which is sent to the workers only when it changes. Results are
         combined in the order of the partitions."""
-        started = time.perf_counter()
+        started, sent = time.perf_counter(), self.sent
+        source = (self.schema, self.prepare, shared, self.n is not None)
+        if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
+            sent.source = source
+            sent.future = self._send(_Reader(*source, self.dtype, self.n_jobs))
         results = self.client.map(
-            _visited, self.futures, pure=False,
-            reader=self._reader(shared), visit=self._send(visit), add=add,
-        )  # fmt: skip
+            _visited, self.futures, pure=False, reader=sent.future, visit=self._send(visit), add=add
+        )
         while len(results) > 1:
             groups = [results[group] for group in gen_batches(len(results), TUNING.workers.group)]
             results = self.client.map(_joined, groups, add=add, pure=False)
@@ -155,15 +158,6 @@ class Partitions(Stream):
         if isinstance(found, Refusal):
             raise found.error
         return found
-
-    def _reader(self, shared: Any) -> Any:
-        """Return the future of the reader on the workers; send it again only after a change."""
-        checked, sent = self.n is not None, self.sent
-        source = (self.schema, self.prepare, shared, checked)
-        if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
-            sent.source = source
-            sent.future = self._send(_Reader(*source, self.dtype, self.n_jobs))
-        return sent.future
 
     def _send(self, value: Any) -> Any:
         """Send a value to the workers, and return its future.
@@ -212,19 +206,20 @@ def make_partitions(
     determine the shape and the dtype."""
     listed = isinstance(X, (list, tuple))
     wait_for_workers(client)
-    views = [_futures(check_columns(x).persist()) for x in (X if listed else [X])]
+    persisted = [check_columns(x).persist() for x in (X if listed else [X])]
+    futures_of = dask_module("distributed").futures_of
+    # the keys are (name, number) or (name, number, 0)
+    views = [sorted(futures_of(x), key=lambda future: future.key[1]) for x in persisted]
     lengths = _lengths(client, views)
     *begins, n = accumulate(lengths, initial=0)
     if not n:
         raise ValueError("X gave no rows, must give at least one.")
     weight = check_sample_weight(computed(sample_weight), n)
-    futures = [
-        client.submit(
-            Block, [*parts] if listed else parts[0], _sent_weight(weight, begin, m), begin,
-            pure=False,
-        )
-        for begin, m, *parts in zip(begins, lengths, *views)
-    ]  # fmt: skip
+    futures = []
+    for begin, m, *parts in zip(begins, lengths, *views):
+        sent = weight[:1] if are_ones(weight) else weight[begin : begin + m]
+        xs = [*parts] if listed else parts[0]
+        futures.append(client.submit(Block, xs, sent, begin, pure=False))
     first = next(i for i, m in enumerate(lengths) if m)
     head = result_of(client, client.submit(_head, futures[first], pure=False))
     tuning, threads = TUNING.workers, sum(client.nthreads().values())
@@ -240,17 +235,6 @@ def make_partitions(
     )  # fmt: skip
 
 
-def _sent_weight(weight: Array, begin: int, m: int) -> Array:
-    """Return the weights of rows begin to begin + m - 1, as one number if all weights are one."""
-    return weight[:1] if are_ones(weight) else weight[begin : begin + m]
-
-
-def _futures(X: Any) -> list[Any]:
-    """Return the futures of a persisted collection, in the order of the rows."""
-    found = dask_module("distributed").futures_of(X)  # keys are (name, number) or (name, number, 0)
-    return sorted(found, key=lambda future: future.key[1])
-
-
 def _lengths(client: Any, views: list[list[Any]]) -> list[int]:
     """Return the number of rows of each partition; raise a ValueError if views differ."""
     by_view: list[list[int]] = [
@@ -259,12 +243,12 @@ def _lengths(client: Any, views: list[list[Any]]) -> list[int]:
     ]
     for i, lengths in enumerate(by_view):
         if lengths != by_view[0]:
+            here, first = (
+                ", ".join(map(str, sizes[:5])) + (", ..." if len(sizes) > 5 else "")
+                for sizes in (lengths, by_view[0])
+            )
             raise ValueError(
-                f"X[{i}] has partitions of {_some(lengths)} rows, X[0] of {_some(by_view[0])}: all "
-                "views must have the same partitions; rechunk makes them so."
+                f"X[{i}] has partitions of {here} rows, X[0] of {first}: all views must have the "
+                "same partitions; rechunk makes them so."
             )
     return by_view[0]
-
-
-def _some(lengths: list[int]) -> str:
-    return ", ".join(map(str, lengths[:5])) + (", ..." if len(lengths) > 5 else "")

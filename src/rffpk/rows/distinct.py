@@ -29,19 +29,6 @@ def _factors(view: int, d: int) -> NDArray[np.uint64]:
     return random.integers(1 << 64, size=d, dtype=np.uint64) | np.uint64(1)
 
 
-def row_hashes(xs: list[Columns]) -> NDArray[np.uint64]:
-    """Compute a hash of each row, (n,), over the tables of all distinct views.
-
-    Equal rows have equal hashes. Zeros add nothing to a hash, so that a sparse row has the hash of
-    the equal dense row."""
-    sums = np.zeros(len(xs[0]), dtype=np.uint64)
-    for number, x in enumerate(xs):
-        sums += hash_terms(x, _factors(number, x.shape[1]))
-    for shift, factor in zip((30, 27), _MIX):
-        sums = (sums ^ (sums >> np.uint64(shift))) * factor
-    return np.asarray(sums ^ (sums >> np.uint64(31)))
-
-
 class DistinctRows:
     """The distinct rows with the smallest hashes among all rows that were added.
 
@@ -59,7 +46,15 @@ class DistinctRows:
         Rows of weight zero are skipped."""
         for tile in row_tiles(len(xs[0]), row_bytes(xs), TUNING.tiles.hashed_bytes):
             parts = [x[tile] for x in xs]
-            hashes, p = row_hashes(parts), weight[tile].astype(np.float64, copy=False)
+            p = weight[tile].astype(np.float64, copy=False)
+            # Equal rows have equal hashes. Zeros add nothing, so that a sparse row has the hash of
+            # the equal dense row.
+            hashes = np.zeros(len(p), dtype=np.uint64)
+            for number, x in enumerate(parts):
+                hashes += hash_terms(x, _factors(number, x.shape[1]))
+            for shift, factor in zip((30, 27), _MIX):
+                hashes = (hashes ^ (hashes >> np.uint64(shift))) * factor
+            hashes = hashes ^ (hashes >> np.uint64(31))
             index = np.flatnonzero((hashes <= self._bound) & (p > 0))
             rows = [x[index] for x in parts] if self.keep else []
             self._parts.append([hashes[index], p[index], begin + tile.start + index, *rows])

@@ -15,21 +15,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from rffpk.rows import advice, checks
+from rffpk.rows import advice, checks, table
 from rffpk.rows.arrays import Array
 from rffpk.rows.containers import dimensions, is_list_of_views
-from rffpk.rows.table import (
-    Columns,
-    as_type,
-    beyond_float32,
-    mean_square,
-    nan_counts,
-    narrow_rows,
-    operand,
-    side_by_side,
-    some_columns,
-    sparse_rows,
-)
+from rffpk.rows.table import Columns
 from rffpk.system.config import fits_memory
 from rffpk.system.report import are_wanted
 
@@ -47,17 +36,6 @@ class Shape(NamedTuple):
     in_float64: bool = False  # whether squares of fitted rows leave the range of float32
     # index of the table of each fitted view; index len(widths) is the table of all columns
     views: tuple[int, ...] = (0,)
-
-    @classmethod
-    def of_columns(cls, d: int, in_float64: bool) -> Shape:
-        """Return the shape of one array of d columns without names."""
-        return cls(d, (d,), in_float64=in_float64)
-
-    @classmethod
-    def of_tables(cls, tables: list[Columns]) -> Shape:
-        """Return the shape of a list of views."""
-        widths = tuple(x.shape[1] for x in tables)
-        return cls(sum(widths), widths, listed=True, views=tuple(range(len(tables))))
 
     @property
     def has_views(self) -> bool:
@@ -94,7 +72,9 @@ def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     all columns side by side, a table of all columns comes last."""
     listed = False
     if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "fiub":
-        X = _kernels_of_stack(X, schema)
+        if isinstance(X, np.ndarray) and X.ndim == 3 and schema.kind == "kernels":
+            is_stack = schema.several and (schema.fitted or X.shape[1] == X.shape[2])
+            X = list(X) if is_stack else X
         checks.check_container(X, "X")
         if schema.may_lack and isinstance(X, (list, tuple)):
             X = [with_nan_rows(x, f"X[{i}]") for i, x in enumerate(X)]
@@ -111,8 +91,8 @@ def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     if schema.fitted is None:
         views = schema.arrange(shape) if schema.arrange else range(len(shape.widths))
         shape = shape._replace(views=(*views,))
-    tables = [as_type(x, dtype) for x in xs]
-    joined = [side_by_side(tables)] if len(tables) in shape.views else []
+    tables = [table.as_type(x, dtype) for x in xs]
+    joined = [table.side_by_side(tables)] if len(tables) in shape.views else []
     return tables + joined, shape
 
 
@@ -127,11 +107,21 @@ def _check_array(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     if fitted is None:
         if len(x) == d:
             _warn_if_kernel(x, "X", schema)
-        columns = () if schema.views is None else _columns_of_views(schema, names, d)
-        fitted = Shape(d, (d,), False, columns, (names,), beyond_float32(x, mean))
+        columns, views = tuple[slice | NDArray[np.intp], ...](), schema.views
+        if views is not None:
+            if not isinstance(views, (list, tuple)) or not views:
+                raise TypeError(
+                    f"views={views!r}: is no list. Pass a list of the columns of each view."
+                )
+            if schema.kind == "kernels":
+                raise ValueError(
+                    f"views={views!r}: kernels='precomputed' has no columns. Pass None."
+                )
+            columns = tuple(_columns(v, f"views[{i}]", [*names], d) for i, v in enumerate(views))
+        fitted = Shape(d, (d,), False, columns, (names,), table.beyond_float32(x, mean))
     if not fitted.columns:
         return [x], fitted
-    xs = [some_columns(x, index) for index in fitted.columns]
+    xs = [table.some_columns(x, index) for index in fitted.columns]
     return xs, fitted._replace(widths=tuple(x.shape[1] for x in xs))
 
 
@@ -145,7 +135,7 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
     if type(X) is not np.ndarray or X.dtype.char not in "fd":
         if not sparse.issparse(X):
             checks.check_plain(X, "X")
-        small = narrow_rows(X) if schema.narrow else None
+        small = table.narrow_rows(X) if schema.narrow else None
         x = X if small is None else small
     with np.errstate(over="ignore", invalid="ignore"), checks.named("X", X):
         if schema.kind != "rows":
@@ -156,11 +146,11 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
                     x, dtype=[np.float64, np.float32], order="C", ensure_all_finite=False,
                     accept_sparse="csr", input_name="X", estimator=schema.name,
                 )  # fmt: skip
-                x = sparse_rows(x) if sparse.issparse(x) else x
+                x = table.sparse_rows(x) if sparse.issparse(x) else x
             names = _check_columns(X, schema)
-        mean = mean_square(x)  # in one reading of all rows
+        mean = table.mean_square(x)  # in one reading of all rows
         if not math.isfinite(mean):
-            checks.check_finite(operand(x), "X", X, schema)
+            checks.check_finite(table.operand(x), "X", X, schema)
     return x, names, mean
 
 
@@ -201,28 +191,6 @@ def _warn_if_kernel(x: Columns, name: str, schema: Schema) -> None:
         advice.give(advice.FEATURES, name, advice.likeness(x))
 
 
-def _kernels_of_stack(X: Any, schema: Schema) -> Any:
-    """Split a three-dimensional array of kernel matrices into a list; return other X as it is."""
-    is_stack = isinstance(X, np.ndarray) and X.ndim == 3 and schema.kind == "kernels"
-    if not is_stack or not schema.several:
-        return X
-    return list(X) if schema.fitted or X.shape[1] == X.shape[2] else X
-
-
-def _columns_of_views(
-    schema: Schema, names: tuple[str, ...], width: int
-) -> tuple[slice | NDArray[np.intp], ...]:
-    """Return the columns of each view, as the parameter `views` selects them from one array.
-
-    `names` are the column names, and `width` is the number of columns."""
-    views = schema.views
-    if not isinstance(views, (list, tuple)) or not views:
-        raise TypeError(f"views={views!r}: is no list. Pass a list of the columns of each view.")
-    if schema.kind == "kernels":
-        raise ValueError(f"views={views!r}: kernels='precomputed' has no columns. Pass None.")
-    return tuple(_columns(view, f"views[{i}]", [*names], width) for i, view in enumerate(views))
-
-
 def _columns(view: Any, name: str, names: list[str], width: int) -> slice | NDArray[np.intp]:
     """Convert one entry of the parameter `views` to a slice or an array of column indices."""
     with checks.named(name):
@@ -241,21 +209,16 @@ def _check_list(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     """Check X that is a list of views; return one table for each view, and the shape of X."""
     xs = [_checked_view(x, f"X[{i}]", schema) for i, x in enumerate(X)]
     advice.give(advice.VIEWS, "X", xs, fitted=schema.fitted, kind=schema.kind)
-    widths, names = tuple(x.shape[1] for x in xs), tuple(map(_column_names, X))
+    widths, labels = tuple(x.shape[1] for x in xs), [tuple(getattr(x, "columns", ())) for x in X]
+    names = tuple(own if all(isinstance(name, str) for name in own) else () for own in labels)
     if schema.fitted is None:
         for i, x in enumerate(xs):
             _warn_if_kernel(x, f"X[{i}]", schema)
-        in_float64 = any(beyond_float32(x, mean_square(x)) for x in xs)
+        in_float64 = any(table.beyond_float32(x, table.mean_square(x)) for x in xs)
         return xs, Shape(sum(widths), widths, True, (), names, in_float64)
     for i, own in enumerate(names):
         advice.give(advice.NAMES, f"X[{i}]", own, fitted=schema.fitted.names[i])
     return xs, schema.fitted
-
-
-def _column_names(x: Any) -> tuple[str, ...]:
-    """Return the names of the columns of a frame if all are strings."""
-    names = tuple(getattr(x, "columns", ()))
-    return names if all(isinstance(name, str) for name in names) else ()
 
 
 def with_nan_rows(x: Any, name: str) -> Any:
@@ -282,7 +245,7 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
     """Raise a ValueError if a row has some but not all columns of a view, or lacks all views."""
     lacks = np.zeros((len(xs[0]), len(xs)), dtype=bool)
     for view, (x, name) in enumerate(zip(xs, names)):
-        found = nan_counts(x)
+        found = table.nan_counts(x)
         lacks[:, view] = found == x.shape[1]
         parts = np.flatnonzero((found > 0) & ~lacks[:, view])
         if len(parts):
@@ -306,10 +269,10 @@ def rows_as_given(x: Any, name: str) -> Any:
     x = with_nan_rows(x, name)
     checks.check_plain(x, name)
     with checks.named(name, x):
-        table = np.asarray(x)
-    if table.ndim != 2:
-        raise ValueError(f"{name} has {table.ndim} dimensions. Pass rows: (n_samples, n_features).")
-    return table
+        array = np.asarray(x)
+    if array.ndim != 2:
+        raise ValueError(f"{name} has {array.ndim} dimensions. Pass rows: (n_samples, n_features).")
+    return array
 
 
 def rows_at(x: Any, index: Array) -> Any:
@@ -326,7 +289,7 @@ def rows_at(x: Any, index: Array) -> Any:
 def table_of(x: Any, dtype: Any = None) -> Columns:
     """Return the rows of a sparse matrix as sparse rows, other rows as an array."""
     if sparse.issparse(x):
-        return sparse_rows(sparse.csr_array(x, dtype=dtype))
+        return table.sparse_rows(sparse.csr_array(x, dtype=dtype))
     return np.asarray(x, dtype=dtype)
 
 
@@ -351,7 +314,7 @@ def _checked_view(x: Any, name: str, schema: Schema) -> Columns:
         checked = checks.finite_array(
             x, name, [np.float64, np.float32], schema, order="C", accept_sparse="csr"
         )
-        return sparse_rows(checked) if sparse.issparse(checked) else checked
+        return table.sparse_rows(checked) if sparse.issparse(checked) else checked
 
 
 def _written_out(K: Any, name: str) -> Any:
@@ -365,4 +328,4 @@ def _written_out(K: Any, name: str) -> Any:
             "a graph to DiffusionPowerKMeans with metric='precomputed', which stays sparse."
         )
     with checks.named(name):
-        return sparse_rows(K.tocsr()).toarray()
+        return table.sparse_rows(K.tocsr()).toarray()

@@ -125,14 +125,11 @@ class Reservoir:
         left, tied = keys < self._bound, np.flatnonzero(keys == self._bound)
         left[tied[np.argsort(indices[tied], kind="stable")][: most - np.count_nonzero(left)]] = True
         holes, moved = np.flatnonzero(~left[:most]), most + np.flatnonzero(left[most:])
-        self._arrays = self._written()
+        # arrays from another process may be read-only
+        self._arrays = [np.require(each, requirements="W") for each in self._arrays]
         for array in self._arrays:
             array[holes] = array[moved]
         self._count = most
-
-    def _written(self) -> list[Array]:
-        """Return the arrays as writable ones: arrays from another process may be read-only."""
-        return [np.require(each, requirements="W") for each in self._arrays]
 
     def joined(self, other: Reservoir) -> Reservoir:
         """Merge two reservoirs: return one with the smallest keys of both."""
@@ -150,23 +147,19 @@ class Reservoir:
         self._shrink()
         if not self._arrays:
             return Sample(np.empty(0), np.empty(0, np.intp), [])
-        keys, indices, *arrays = kept = [array[: self._count] for array in self._written()]
+        kept = [np.require(each[: self._count], requirements="W") for each in self._arrays]
+        keys, indices, *arrays = kept
         order = np.argsort(indices, kind="stable")
         if self._count > self.size:
             last = np.flatnonzero(keys[order] == keys.max())[-1]
             order = np.r_[np.delete(order, last), order[last]]
-        for array in kept:
-            _put_in_order(array, order)
+        for array in kept:  # in place, and a few columns at a time, which saves a full copy
+            columns = array.reshape(len(array), -1)
+            step = max(1, TUNING.tiles.copied_numbers // max(1, len(array)))
+            for begin in range(0, columns.shape[1], step):
+                part = slice(begin, begin + step)
+                columns[:, part] = columns[order, part]
         return Sample(keys, indices, arrays)
-
-
-def _put_in_order(x: Array, order: Array) -> None:
-    """Put the rows of an array in an order, in place. A few columns at a time save a full copy."""
-    columns = x.reshape(len(x), -1)
-    step = max(1, TUNING.tiles.copied_numbers // max(1, len(x)))
-    for begin in range(0, columns.shape[1], step):
-        part = slice(begin, begin + step)
-        columns[:, part] = columns[order, part]
 
 
 # ---- initial centroids ---------------------------------------------------------------------------

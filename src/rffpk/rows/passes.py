@@ -16,24 +16,10 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk import _core
 from rffpk.rows import checks
-from rffpk.rows.arrays import (
-    Array,
-    Fourier,
-    Identity,
-    Landmarks,
-    Map,
-    label_order,
-)
+from rffpk.rows.arrays import Array, Fourier, Identity, Landmarks, Map, label_order
 from rffpk.rows.rows import Rows, aligned
-from rffpk.rows.sums import (
-    Step,
-    Sums,
-    is_hard,
-    power_constant,
-    rounding_error,
-    scaled_parts,
-)
-from rffpk.rows.table import Columns, Csr, operand, skip_zeros
+from rffpk.rows.sums import Step, Sums, is_hard, power_constant, rounding_error, scaled_parts
+from rffpk.rows.table import Columns, Csr, skip_zeros
 from rffpk.rows.weights import ones, with_unit
 from rffpk.system import config
 from rffpk.system.tiles import row_tiles
@@ -91,13 +77,6 @@ def shifted_features(rows: Rows) -> Array:
 def some_features(rows: Rows) -> Columns:
     """Return the features of all rows: sparse columns as they are, else shifted features (n, F)."""
     return rows.xs[0] if rows.sparse_columns else shifted_features(rows)
-
-
-def features_for_callers(rows: Rows) -> Any:
-    """Return the unshifted features of all rows, for a user's function.
-
-    They are an array, or a CSR array of SciPy if the features are sparse columns."""
-    return operand(rows.xs[0]) if rows.sparse_columns else shifted_features(rows) + rows.shift
 
 
 def unshifted(x: Columns, mapped: Map, n_threads: int) -> Array:

@@ -12,14 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk.rows.arrays import Array, Fourier, Identity, Landmarks, Map, Structure, Unit
-from rffpk.rows.sums import (
-    EMPTY_SHARE,
-    Sums,
-    divided,
-    onto_sphere,
-    positive,
-    typicality,
-)
+from rffpk.rows.sums import EMPTY_SHARE, Sums, divided, onto_sphere, positive, typicality
 from rffpk.rows.table import Columns, has_view, skip_zeros
 from rffpk.rows.weights import for_core, in_units, weights_at
 
@@ -140,10 +133,6 @@ class Rows:
         shifts, weight = [*map(aligned, self.shifts)], for_core(aligned(self.weight))
         return OfCore(xs, omegas, shifts, aligned(self.alpha), weight, options, moves)
 
-    def _in_units(self, weight: Array) -> Array:
-        """Return the weights divided by `weight_unit`, in the dtype of the rows."""
-        return in_units(weight, self.weight_unit, self.dtype)
-
     def blocks(self) -> Iterator[Rows]:
         """Yield the rows as arrays: all at once, or block by block if they are a stream."""
         if self.stream is None:
@@ -166,9 +155,10 @@ class Rows:
 
     def _of(self, part: Part, maps: list[Map]) -> Rows:
         """Return a block of the stream as rows in memory, with these maps."""
+        weight = in_units(part.weight, self.weight_unit, self.dtype)
         return replace(
-            self, xs=part.tables, maps=maps, begin=part.begin, stream=None,
-            weight=self._in_units(part.weight), n_threads=part.n_threads or self.n_threads,
+            self, xs=part.tables, maps=maps, begin=part.begin, stream=None, weight=weight,
+            n_threads=part.n_threads or self.n_threads,
         ).with_present_views()  # fmt: skip
 
     def centroids(self, sums: Sums, previous: Array) -> Array:
@@ -244,18 +234,15 @@ class Rows:
         return np.repeat(present_views(self.present, len(self.xs)), self.widths, axis=1)
 
     def take(self, index: Array | slice) -> Rows:
-        """Return the rows at `index`, in this order. Rows of a stream are read into memory."""
-        if self.stream is not None:
-            return self._taken(np.asarray(index))
-        weight = weights_at(self.weight, index)
-        present = None if self.present is None else self.present[index]
-        return replace(self, xs=[x[index] for x in self.xs], weight=weight, present=present)
+        """Return the rows at `index`, in this order.
 
-    def _taken(self, index: Array) -> Rows:
-        """Read the rows at `index` from a stream into memory.
-
-        One pass over the stream picks the rows in rising order of their indices. Afterwards they
-        are put in the order of `index`."""
+        Rows of a stream are read into memory. One pass over the stream picks the rows in rising
+        order of their indices. Afterwards they are put in the order of `index`."""
+        if self.stream is None:
+            weight = weights_at(self.weight, index)
+            present = None if self.present is None else self.present[index]
+            return replace(self, xs=[x[index] for x in self.xs], weight=weight, present=present)
+        index = np.asarray(index)
         order = np.argsort(index, kind="stable")
         parts = self.fold(partial(_picked, index[order]), operator.add)
         xs = [np.concatenate(blocks) for blocks in zip(*parts)]

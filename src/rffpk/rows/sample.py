@@ -25,15 +25,9 @@ from rffpk.rows.door import Schema, Shape, check_views
 from rffpk.rows.draws import Reservoir, Sample, row_keys
 from rffpk.rows.passes import column_rows, pass_of_block
 from rffpk.rows.rows import coverage, rows_with, there_of
-from rffpk.rows.source import Part, Stream, make_stream
+from rffpk.rows.source import Part, Stream, computed
 from rffpk.rows.sums import Sums
-from rffpk.rows.table import (
-    Columns,
-    column_means,
-    plain,
-    row_bytes,
-    some_columns,
-)
+from rffpk.rows.table import Columns, column_means, plain, row_bytes, some_columns
 from rffpk.rows.weights import are_ones, in_units, of_positive_weight, ones, weight_unit, weights_at
 from rffpk.system import config
 from rffpk.system.tuning import TUNING
@@ -137,8 +131,11 @@ def parts_of(X: Any, sample_weight: Any, schema: Schema) -> Iterator[Part]:
 
 
 def _stream_of(X: Any, sample_weight: Any, schema: Schema) -> Stream:
-    """Return the rows of a source, or of a collection of Dask that is computed here."""
-    return make_stream(source_of(X) if kind_of(X) == "dask" else X, sample_weight, schema)
+    """Return the rows of sources, or of a collection of Dask that is computed here."""
+    X = source_of(X) if kind_of(X) == "dask" else X
+    weight = checks.check_sample_weight(computed(sample_weight), None)
+    listed = isinstance(X, (list, tuple))
+    return Stream([*X] if listed else [X], listed, schema, weight, len(weight))
 
 
 @dataclass(frozen=True)
@@ -214,10 +211,6 @@ class Opened:
     def positive(self) -> NDArray[np.intp] | None:
         """Indices of the rows of positive weight, or None if all rows have a positive weight."""
         return None if self.counted == self.n else np.flatnonzero(self.weight)
-
-    def weights_of(self, index: NDArray[np.intp] | None) -> Array:
-        """Return the weights of the rows at `index`, or of all rows if it is None."""
-        return self.weight if index is None else weights_at(self.weight, index)
 
     def drawn(self, size: int, random: Any) -> NDArray[np.intp]:
         """Draw `size` rows of positive weight without replacement; return their rising indices."""
@@ -350,7 +343,9 @@ def sample_tables(
     tables: list[Columns], weight: Array, how: Sampling, shape: Shape | None = None
 ) -> Opened:
     """Return rows in memory as `Opened`, with a sample unless the smallest sample has all rows."""
-    shape = Shape.of_tables(tables) if shape is None else shape
+    if shape is None:
+        widths = tuple(x.shape[1] for x in tables)
+        shape = Shape(sum(widths), widths, listed=True, views=tuple(range(len(tables))))
     n, counted = len(tables[0]), int(np.count_nonzero(weight))
     rows = Opened(tables, shape, weight, n, counted, how, None, odds=weight)
     first = how.size if how.first is None else how.first

@@ -19,9 +19,9 @@ import numpy as np
 
 from rffpk import _core
 from rffpk.rows.arrays import Array
-from rffpk.rows.checks import check_plain, check_sample_weight, refuse_sparse
+from rffpk.rows.checks import check_plain, refuse_sparse
 from rffpk.rows.door import Schema, Shape, check_views
-from rffpk.rows.table import from_stored, stored
+from rffpk.rows.table import SMALL, Narrow, as_type, stored
 from rffpk.rows.weights import ENDLESS
 from rffpk.system.interrupts import Handover
 from rffpk.system.tuning import TUNING
@@ -107,7 +107,7 @@ class Stream:
                 raise ValueError(
                     f"X gave blocks of {first} and then of {tables[0].dtype}, must give one dtype."
                 )
-            tables = [from_stored(x, self.dtype) for x in tables]
+            tables = [as_type(Narrow(x) if x.dtype in SMALL else x, self.dtype) for x in tables]
             end = begin + len(tables[0])
             weight = self.weight[begin:end].astype(float, copy=False)
             if self.n_weights < end:
@@ -165,7 +165,7 @@ class Stream:
                 if not shapes:
                     shapes.append(shape)
                     schema = schema.of_new_rows(shape)
-                yield [*map(stored if fresh else _copied, tables)]
+                yield [stored(x) if fresh else stored(x).copy() for x in tables]
                 begin += len(tables[0])
 
 
@@ -179,13 +179,6 @@ def in_block(begin: int) -> Iterator[None]:
             raise
         kind = ValueError if isinstance(error, ValueError) else TypeError
         raise kind(f"{error} The block begins at row {begin} of X.") from error
-
-
-def make_stream(X: Any, sample_weight: Any, schema: Schema) -> Stream:
-    """Return the rows of a source, or of a list of sources, with checked weights."""
-    weight = check_sample_weight(computed(sample_weight), None)
-    listed = isinstance(X, (list, tuple))
-    return Stream([*X] if listed else [X], listed, schema, weight, len(weight))
 
 
 def computed(sample_weight: Any) -> Any:
@@ -207,10 +200,6 @@ def _blocks_of(source: Source, name: str) -> Iterator[Any]:
             kind = type(block).__name__
             raise TypeError(f"{name} gave a block of type {kind}, must be an array.")
         yield block
-
-
-def _copied(x: Any) -> Array:
-    return stored(x).copy()
 
 
 def _plain(source: Source, name: str) -> Iterator[list[Array]]:

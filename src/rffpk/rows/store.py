@@ -20,7 +20,7 @@ from rffpk.rows.checks import Auto
 from rffpk.rows.passes import make_rows, mean_features, unshifted
 from rffpk.rows.rows import Rows
 from rffpk.rows.sample import Opened
-from rffpk.rows.table import Columns, divided, entries_a_row, product_cost, unit_rows, unit_view
+from rffpk.rows.table import Columns, divided, entries_a_row, product_cost
 from rffpk.rows.weights import with_unit
 from rffpk.system import config
 from rffpk.system.tiles import run_all
@@ -197,29 +197,13 @@ class Storage:
 
 
 @dataclass(frozen=True)
-class UnitRows:
-    """The map of rows to rows of length one; zeros stay. Dense rows are scaled in the pass."""
-
-    def _view(self, X: Columns) -> View:
-        """Return the columns and the map of the view, as passes take them."""
-        return unit_view(X)
-
-    def _features(self, X: Columns) -> Columns:
-        """Return the rows with length one, in arrays of their own."""
-        return unit_rows(X).copy()
-
-
-@dataclass(frozen=True)
 class ScaledColumns:
     """The map that divides the columns by a number, `unit`."""
 
     unit: float
 
-    def __call__(self, X: Columns) -> Columns:
-        return divided(X, self.unit)
-
     def _view(self, X: Columns) -> View:
-        return self(X), Identity(X.shape[1])
+        return divided(X, self.unit), Identity(X.shape[1])
 
 
 class Known(NamedTuple):

@@ -104,11 +104,6 @@ def stored(x: Any) -> Any:
     return x.stored if isinstance(x, Narrow) else x
 
 
-def from_stored(x: NDArray[Any], dtype: Any) -> Any:
-    """Convert an array from `stored` back: low precision to `Narrow`, other rows to `dtype`."""
-    return as_type(Narrow(x) if x.dtype in SMALL else x, dtype)
-
-
 _INT32 = np.iinfo(np.int32).max
 
 # Mean squares of entries between which float32 holds squared distances and sums of them.
@@ -146,11 +141,6 @@ class Csr:
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.data.dtype
-
-    @property
-    def n_cells(self) -> int:
-        """The number of entries, zeros included."""
-        return self.shape[0] * self.shape[1]
 
     @property
     def nbytes(self) -> int:
@@ -192,12 +182,8 @@ Columns = Any
 
 
 def dense(x: Columns) -> NDArray[Any]:
-    """Return the rows as an array, with zeros written out."""
+    """Return the rows, or a matrix of SciPy, as an array with zeros written out."""
     matrix = operand(x)
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
-
-
-def _array(matrix: Any) -> NDArray[Any]:
     return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
 
 
@@ -221,16 +207,6 @@ def entries(x: Columns) -> NDArray[Any]:
 def _with_entries(x: Columns, numbers: NDArray[Any]) -> Columns:
     """Return the table with `numbers` in place of its stored numbers."""
     return replace(x, data=numbers) if isinstance(x, Csr) else numbers
-
-
-def _of_columns(x: Columns, numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers of columns, (d,), in the shape that combines with `entries(x)`."""
-    return numbers[x.indices] if isinstance(x, Csr) else numbers
-
-
-def entry_counts(x: Columns) -> NDArray[np.intp]:
-    """Return the number of stored numbers in each row, (n,)."""
-    return np.diff(x.indptr) if isinstance(x, Csr) else np.full(len(x), x.shape[1])
 
 
 def entries_a_row(x: Columns) -> float:
@@ -303,7 +279,8 @@ def spread_columns(
 
 def scaled_columns(x: Columns, scales: NDArray[Any]) -> Columns:
     """Multiply the columns by numbers (d,), in the dtype of the rows."""
-    return _with_entries(x, entries(x) * _of_columns(x, scales.astype(x.dtype)))
+    scales = scales.astype(x.dtype)
+    return _with_entries(x, entries(x) * (scales[x.indices] if isinstance(x, Csr) else scales))
 
 
 def divided(x: Columns, number: Any) -> Columns:
@@ -329,7 +306,7 @@ def column_blocks(x: Columns) -> Iterator[NDArray[np.float64]]:
     """Generate consecutive columns of the rows, some at a time, as arrays in float64."""
     columns = x.matrix.tocsc() if isinstance(x, Csr) else x
     for block in row_tiles(x.shape[1], len(x)):
-        yield _array(columns[:, block]).astype(np.float64)
+        yield dense(columns[:, block]).astype(np.float64)
 
 
 def binary_columns(x: Columns) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
@@ -352,11 +329,11 @@ def over_powers(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
 
     Return the scaled table and the exponents (d,) of the powers."""
     if isinstance(x, Csr):
-        largest = abs(x.matrix).max(axis=0).toarray().ravel()
-    else:
-        largest = np.fmax.reduce(np.abs(x), axis=0, initial=0.0)  # of numbers that are not NaN
+        exponents = np.frexp(abs(x.matrix).max(axis=0).toarray().ravel())[1]
+        return replace(x, data=np.ldexp(x.data, -exponents[x.indices])), exponents
+    largest = np.fmax.reduce(np.abs(x), axis=0, initial=0.0)  # of numbers that are not NaN
     exponents = np.frexp(largest)[1]
-    return _with_entries(x, np.ldexp(entries(x), -_of_columns(x, exponents))), exponents
+    return np.ldexp(x, -exponents), exponents
 
 
 def centered(x: Columns, dtype: Any) -> Columns:
@@ -388,7 +365,7 @@ def product_cost(x: Columns, width: int) -> float:
 
 def inner_products(x: Columns, y: Columns) -> NDArray[Any]:
     """Return <x_i, y_j>, (n, m). Both tables are dense, or both are sparse."""
-    return _array(operand(x) @ operand(y).T)
+    return dense(operand(x) @ operand(y).T)
 
 
 def gram(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
@@ -400,7 +377,7 @@ def gram(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
 
 def weighted_sums(x: Columns, weights: Any) -> NDArray[Any]:
     """Return sum_i w_ij x_i for weights (n, k), an array or a sparse matrix: (k, d)."""
-    return _array((x.matrix.T @ weights).T if isinstance(x, Csr) else weights.T @ x)
+    return dense((x.matrix.T @ weights).T if isinstance(x, Csr) else weights.T @ x)
 
 
 def group_means(x: Columns, members: Any, mass: NDArray[Any], previous: Columns) -> Columns:
@@ -517,6 +494,13 @@ def row_bytes(xs: list[Columns]) -> int:
     )  # fmt: skip
 
 
+# A sparse entry as bytes. Sparse rows that are compared as bytes have the order of dense rows. The
+# end of a row has the sign 1. Negative entries have the sign 0: they are below the end, the lower
+# the earlier the column. Positive entries have the sign 2: they are above the end, the higher the
+# earlier the column.
+_WORD = np.dtype([("sign", np.uint8), ("column", ">u4"), ("value", ">u8")])
+
+
 def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
     """Return the distinct rows in lexicographic order, and the index of each row there, (n,)."""
     if not isinstance(x, Csr):
@@ -524,8 +508,13 @@ def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
         distinct = np.empty((number.max(initial=-1) + 1, x.shape[1]), dtype=x.dtype)
         distinct[number] = x
         return distinct, number
-    words, places = _ordered_words(x), _WORD.itemsize * x.indptr
-    keys = [words[a:b] + b"\1" for a, b in zip(places, places[1:])]
+    words, positive = np.empty(len(x.data), dtype=_WORD), x.data > 0
+    words["sign"] = 2 * positive
+    words["column"] = np.where(positive, _INT32 - x.indices, x.indices)
+    bits = np.asarray(x.data, dtype=np.float64).view(np.uint64)
+    words["value"] = np.where(positive, bits, ~bits)
+    encoded, places = words.tobytes(), _WORD.itemsize * x.indptr
+    keys = [encoded[a:b] + b"\1" for a, b in zip(places, places[1:])]
     _, first, inverse = np.unique(
         np.array(keys, dtype=object), return_index=True, return_inverse=True
     )
@@ -552,23 +541,6 @@ def _ranks(x: NDArray[Any]) -> NDArray[np.intp]:
         alone = begins & np.r_[begins[1:], True]
         tied = tied[~alone]
     return np.unique(rank, return_inverse=True)[1].ravel()
-
-
-# A sparse entry as bytes. Sparse rows that are compared as bytes have the order of dense rows. The
-# end of a row has the sign 1. Negative entries have the sign 0: they are below the end, the lower
-# the earlier the column. Positive entries have the sign 2: they are above the end, the higher the
-# earlier the column.
-_WORD = np.dtype([("sign", np.uint8), ("column", ">u4"), ("value", ">u8")])
-
-
-def _ordered_words(x: Csr) -> bytes:
-    """Encode the entries of sparse rows as bytes that compare as the dense rows compare."""
-    words, positive = np.empty(len(x.data), dtype=_WORD), x.data > 0
-    words["sign"] = 2 * positive
-    words["column"] = np.where(positive, _INT32 - x.indices, x.indices)
-    bits = np.asarray(x.data, dtype=np.float64).view(np.uint64)
-    words["value"] = np.where(positive, bits, ~bits)
-    return words.tobytes()
 
 
 def hash_terms(x: Columns, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -638,13 +610,6 @@ def sparse_rows(x: Any) -> Csr:
     )  # fmt: skip
 
 
-def unit_view(x: Columns) -> tuple[Columns, Map]:
-    """Return the columns and the map of rows that are scaled to length one. Sparse rows are scaled
-    here, and dense rows in the pass."""
-    width = x.shape[1]
-    return (unit_rows(x), Identity(width)) if isinstance(x, Csr) else (x, Unit(width))
-
-
 def unit_rows(X: Columns) -> Any:
     """Scale the rows of X to length one; zeros stay."""
     if isinstance(X, Csr):
@@ -656,3 +621,19 @@ def unit_rows(X: Columns) -> Any:
     X = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
     return np.divide(X, lengths, out=X, where=lengths > 0)
+
+
+@dataclass(frozen=True)
+class UnitRows:
+    """The map of rows to rows of length one; zeros stay."""
+
+    def _view(self, X: Columns) -> tuple[Columns, Map]:
+        """Return the columns and the map of the view, as passes take them.
+
+        Sparse rows are scaled here, and dense rows in the pass."""
+        width = X.shape[1]
+        return (unit_rows(X), Identity(width)) if isinstance(X, Csr) else (X, Unit(width))
+
+    def _features(self, X: Columns) -> Columns:
+        """Return the rows with length one, in arrays of their own."""
+        return unit_rows(X).copy()

@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Identity, Map
 from rffpk.rows.checks import Auto, is_option
-from rffpk.rows.store import Known, UnitRows
-from rffpk.rows.table import Columns, column_means, has_view, squared_distances, unit_rows
-from rffpk.spaces.graph import PRECOMPUTED, GraphDiffusion, Nodes, check_no_choice, graph_diffusion
+from rffpk.rows.store import Known
+from rffpk.rows.table import Columns, UnitRows, column_means, has_view, squared_distances, unit_rows
+from rffpk.spaces.graph import PRECOMPUTED, GraphDiffusion, Nodes, graph_diffusion
 from rffpk.spaces.neighbors import NeighbourCount, Neighbourhoods, Shared, landmark_numbers_of
 from rffpk.spaces.spectrum import (
     MAX_CLUSTERS,
@@ -55,8 +55,14 @@ class DiffusionSpec:
         if not is_option(self.time, "auto"):
             checks.check_real(self.time, "time", 0, include="neither", also="'auto'")
         checks.check_choice(self.metric, "metric", get_args(DiffusionMetric))
-        if self.metric == PRECOMPUTED:
-            check_no_choice(self)
+        for name in ("n_neighbors", "n_landmarks", "whitening"):  # which choose a graph
+            value = getattr(self, name)
+            is_default = is_option(value, "auto") or (name == "whitening" and value is None)
+            if self.metric == PRECOMPUTED and not is_default:
+                raise ValueError(
+                    f"{name}={value!r}: must have its default with metric='precomputed', where X "
+                    "is the graph."
+                )
         if self.whitening is not None and not is_option(self.whitening, "auto"):
             checks.check_real(self.whitening, "whitening", 0, 1, also="None")
 
@@ -97,7 +103,7 @@ class DiffusionSpace:
             spread[there] = known[: int(there.sum())]
             return spread, mapped
         rows = self._prepared(X)
-        if self.own is None:
+        if self.own is None and isinstance(self.neighborhoods, Neighbourhoods):
             landmarks = self.neighborhoods.mapped(self.functions, rows)
             if landmarks is not None:
                 return rows, landmarks

@@ -12,25 +12,14 @@ import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
-from rffpk.rows import checks
+from rffpk.rows import checks, table
 from rffpk.rows.arrays import Array, Fourier, Structure
 from rffpk.rows.checks import Auto
 from rffpk.rows.draws import uneven
 from rffpk.rows.passes import unshifted
 from rffpk.rows.sample import Moments, Opened, column_moments
 from rffpk.rows.store import written_out
-from rffpk.rows.table import (
-    Columns,
-    center_and_squares,
-    dense,
-    occupied_columns,
-    operand,
-    pair_distances,
-    rows_differ,
-    some_columns,
-    spread_columns,
-    squared_norms,
-)
+from rffpk.rows.table import Columns
 from rffpk.rows.weights import of_positive_weight, ones
 from rffpk.system import config
 from rffpk.system.report import warn
@@ -117,7 +106,7 @@ class FourierSpace:
 
     def _view(self, X: Columns) -> tuple[Columns, Fourier]:
         """Return the columns and the map with which passes compute the features of rows."""
-        X = X if self.columns is None else some_columns(X, self.columns)
+        X = X if self.columns is None else table.some_columns(X, self.columns)
         return X, written_out(X, self.fourier.astype(X.dtype), self.n_threads)
 
     def frequencies(self, d: int) -> Array:
@@ -125,7 +114,7 @@ class FourierSpace:
         omega = self.fourier.frequencies
         if isinstance(omega, Structure):
             omega = omega.matrix(d if self.columns is None else len(self.columns))
-        omega = spread_columns(omega.T, self.columns, d).T
+        omega = table.spread_columns(omega.T, self.columns, d).T
         return np.ascontiguousarray(omega, dtype=self.dtype)
 
 
@@ -149,7 +138,7 @@ class FourierSpec:
             D = int(self.n_frequencies)
             # the features of the seeding rows, and sums of the clusters, once for each thread
             check_memory(16 * D * (min(sample.n, TUNING.starts.rows_a_centroid * k) + 4 * k), D)
-        columns = occupied_columns(sample.xs[view], weight=sample.weight)
+        columns = table.occupied_columns(sample.xs[view], weight=sample.weight)
         moments = partial(sample.moments, view)
         return self.draw(x, weight, random, n_threads, moments, columns)
 
@@ -166,7 +155,7 @@ class FourierSpec:
         weighted = uneven(weight) and not is_given
         origin = " (from distances weighted by sample_weight)" if weighted else ""
         _check_phases(of_positive_weight(X, weight), self.kernel, gamma, origin, is_given)
-        X, dtype = X if columns is None else some_columns(X, columns), X.dtype
+        X, dtype = X if columns is None else table.some_columns(X, columns), X.dtype
         if isinstance(self.n_frequencies, str):
             fourier, error = self._draw_enough(gamma, X, weight, random)
         else:
@@ -179,7 +168,12 @@ class FourierSpec:
         automatic = self.sampling == "auto" and self.kernel == "rbf"
         automatic &= d >= TUNING.fourier.structured_from
         if self.sampling == "structured" or automatic:
-            return Fourier(_draw_structure(gamma, d, D, random))
+            # The signs of sqrt(2 gamma p) H1 S1 H1 S2 H1 S3, a fast stand-in for a Gaussian matrix.
+            # H1 is the orthonormal Hadamard matrix of size p, the power of two from d on. S1, S2
+            # and S3 are diagonal matrices of random signs, for each block of p frequencies.
+            p = max(2, 1 << (d - 1).bit_length())
+            signs = random.choice(np.array([-1, 1], dtype=np.int8), size=(-(-D // p), 3, p))
+            return Fourier(Structure(signs, math.sqrt(2 * gamma) / p, D))
         check_memory(4 * 8 * d * D, D)  # drawing takes four arrays of this size
         omega = _draw_matrix(self.kernel, gamma, self.sampling, d, D, random)
         with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
@@ -226,12 +220,12 @@ def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: 
     some = X[:: max(1, len(X) // 100)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "laplacian":  # phases follow Cauchy's distribution
-            phases = gamma * np.asarray(abs(operand(some)).sum(axis=1)).ravel()
+            phases = gamma * np.asarray(abs(table.operand(some)).sum(axis=1)).ravel()
         else:  # nearly normal; the median absolute value is 0.67
-            phases = 0.67 * np.sqrt(2 * gamma) * np.sqrt(squared_norms(some))
+            phases = 0.67 * np.sqrt(2 * gamma) * np.sqrt(table.squared_norms(some))
     phase = float(np.median(phases[phases > 0])) if phases.any() else 0.0
     resolved = phase * float(np.finfo(X.dtype).eps) <= 0.25  # radians
-    if not resolved and rows_differ(X):  # equal rows have equal features in any case
+    if not resolved and table.rows_differ(X):  # equal rows have equal features in any case
         remedy = "center X, or pass float64" if X.dtype == np.float32 else "or center X"
         text = (
             f"gamma={gamma:.3g}{origin}: gives phases of {phase:.2g}, which {X.dtype} does not "
@@ -253,7 +247,11 @@ def resolve_gamma(
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "median" or (gamma == "mean" and kernel == "laplacian"):
-        distance = _sampled_distance(X, kernel, gamma, weight, random)
+        index = random.permutation(np.flatnonzero(weight))[: TUNING.fourier.pair_rows]
+        distances = table.pair_distances(X[np.sort(index)], _METRICS[kernel])
+        with np.errstate(over="ignore"):  # refused by name below
+            average = np.mean if gamma == "mean" else np.median
+            distance = float(average(distances)) if distances.size else 0.0
     else:
         total = column_moments(X, weight, n_threads) if moments is None else moments()
         if total.variance <= 0:  # rows may differ that hardly count, or less than is resolved
@@ -295,18 +293,8 @@ def center_and_spread(X: Columns, weight: Array) -> tuple[Array, float]:
     counted = np.flatnonzero(weight)
     tuning = TUNING.fourier
     most = max(1, min(tuning.spread_rows, tuning.spread_numbers // X.shape[1]))
-    center, squares = center_and_squares(X[counted[:: len(counted) // most + 1]])
+    center, squares = table.center_and_squares(X[counted[:: len(counted) // most + 1]])
     return center, float(np.quantile(squares, 0.99, method="lower"))
-
-
-def _sampled_distance(X: Columns, kernel: str, gamma: str, weight: Array, random: Any) -> float:
-    """Return the mean or median distance between two rows of a sample of positive weights."""
-    index = random.permutation(np.flatnonzero(weight))[: TUNING.fourier.pair_rows]
-    distances = pair_distances(X[np.sort(index)], _METRICS[kernel])
-    if not distances.size:
-        return 0.0
-    with np.errstate(over="ignore"):  # the caller refuses X by name
-        return float(np.mean(distances) if gamma == "mean" else np.median(distances))
 
 
 def _draw_matrix(
@@ -319,33 +307,19 @@ def _draw_matrix(
         return math.sqrt(gamma) * random.laplace(size=(d, D))
     if sampling == "iid":
         return math.sqrt(2 * gamma) * random.standard_normal((d, D))
-    return math.sqrt(2 * gamma) * _orthogonal_directions(d, D, random)
-
-
-def _draw_structure(gamma: float, d: int, D: int, random: Any) -> Structure:
-    """Draw the signs of sqrt(2 gamma p) H1 S1 H1 S2 H1 S3, a fast stand-in for a Gaussian matrix.
-
-    H1 is the orthonormal Hadamard matrix of size p, the power of two from d on. S1, S2 and S3 are
-    diagonal matrices of random signs. Each block of p frequencies has its own signs."""
-    p = max(2, 1 << (d - 1).bit_length())
-    signs = random.choice(np.array([-1, 1], dtype=np.int8), size=(-(-D // p), 3, p))
-    return Structure(signs, math.sqrt(2 * gamma) / p, D)
+    # normal vectors whose directions are orthogonal in blocks of d
+    whole, rest = divmod(D, d)
+    blocks = [_uniform(random.standard_normal((whole, d, d))).swapaxes(0, 1).reshape(d, whole * d)]
+    if rest:
+        blocks.append(_uniform(random.standard_normal((d, rest))))
+    lengths = np.sqrt(random.chisquare(d, size=D))
+    return math.sqrt(2 * gamma) * (np.hstack(blocks) * lengths)
 
 
 def _uniform(gaussian: Array) -> Array:
     """Return orthonormal columns, uniformly distributed, from a Gaussian matrix or a stack."""
     q, r = np.linalg.qr(gaussian)
     return np.asarray(q * np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :])
-
-
-def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
-    """Draw D standard normal vectors (d, D) whose directions are orthogonal in blocks of d."""
-    whole, rest = divmod(D, d)
-    blocks = [_uniform(random.standard_normal((whole, d, d))).swapaxes(0, 1).reshape(d, whole * d)]
-    if rest:
-        blocks.append(_uniform(random.standard_normal((d, rest))))
-    lengths = np.sqrt(random.chisquare(d, size=D))
-    return np.hstack(blocks) * lengths
 
 
 # ---- the error of the kernel at pairs of rows ----------------------------------------------------
@@ -361,7 +335,7 @@ def _sampled_rows(X: Columns, weight: Array, random: np.random.RandomState) -> A
         drawn = random.choice(len(X), m, p=weight / weight.sum())
     else:
         drawn = index if len(index) <= m else index[random.randint(len(index), size=m)]
-    return dense(X[np.unique(drawn)]).astype(np.float64)
+    return table.dense(X[np.unique(drawn)]).astype(np.float64)
 
 
 @np.errstate(over="ignore")  # a distance that is infinite has a kernel of zero

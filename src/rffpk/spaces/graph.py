@@ -11,7 +11,6 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags, identity
 
 from rffpk.rows.arrays import Array
-from rffpk.rows.checks import is_option
 from rffpk.rows.table import Columns, dense, entries, operand
 from rffpk.spaces.components import Components, Parts, divided, quantile
 from rffpk.spaces.kernels import refuse_distances
@@ -19,9 +18,6 @@ from rffpk.spaces.spectrum import Spectrum, Walk, Wanted, decompose
 from rffpk.system.tuning import TUNING
 
 PRECOMPUTED = "precomputed"
-
-# Parameters that choose a graph, and their values where a graph is given.
-_OF_GRAPHS = {"n_neighbors": ("auto",), "n_landmarks": ("auto",), "whitening": ("auto", None)}
 
 
 @dataclass(frozen=True)
@@ -44,9 +40,6 @@ class Nodes:
         there = total[:, None] > 0
         return np.divide(sums, total[:, None], out=np.zeros_like(sums), where=there)
 
-    def mapped(self, matrix: Array, X: Columns) -> None:
-        """Return None, because passes cannot compute these features."""
-
 
 @dataclass(frozen=True)
 class GraphDiffusion:
@@ -62,24 +55,6 @@ class GraphDiffusion:
     def features(self, X: Columns, functions: Array, own: Any) -> Any:
         """Return `own`, the features of the rows: rows are nodes, so nothing is computed."""
         return own
-
-
-def check_no_choice(spec: Any) -> None:
-    """Refuse parameters that choose a graph, as the graph is given."""
-    for name, values in _OF_GRAPHS.items():
-        value = getattr(spec, name)
-        if not (value is None and None in values) and not is_option(value, "auto"):
-            raise ValueError(
-                f"{name}={value!r}: must have its default with metric='precomputed', where X is "
-                "the graph."
-            )
-
-
-def check_graph(X: Columns) -> None:
-    """Refuse a matrix with negative entries, or one that looks like a matrix of distances."""
-    check_affinities(X)
-    if entries(X).size >= len(X) * (len(X) - 1):  # zero on the diagonal alone
-        refuse_distances(dense(X), "X")
 
 
 def check_affinities(X: Columns) -> None:
@@ -125,8 +100,10 @@ def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion
 
     The eigenvalues of the walk are from -1 to 1. The matrix here stays at a node with probability
     one half, so that its eigenvalues are from 0 to 1. Order and eigenvectors do not change."""
-    check_graph(X)
+    check_affinities(X)
     n = len(X)
+    if entries(X).size >= n * (n - 1):  # zero on the diagonal alone
+        refuse_distances(dense(X), "X")
     mass = weight / weight.max()
     graph = symmetric(X, mass)
     weighted = csr_array(diags(mass) @ graph @ diags(mass))
@@ -143,11 +120,10 @@ def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion
     if not wanted.exact and parts.n_kept >= max(wanted.k, 2):
         wanted = wanted._replace(pairs=parts.n_kept - 1)
     scale = diags(1 / np.sqrt(degrees))
-
-    def walk() -> Walk:
-        return Walk(csr_matrix((identity(len(degrees)) + scale @ weighted @ scale) / 2))
-
-    spectrum, functions = decompose(walk, degrees, parts.labels, wanted, n_rows, parts.least_rows)
+    spectrum, functions = decompose(
+        lambda: Walk(csr_matrix((identity(len(degrees)) + scale @ weighted @ scale) / 2)),
+        degrees, parts.labels, wanted, n_rows, parts.least_rows,
+    )  # fmt: skip
     spectrum = replace(spectrum, gaps=2 * spectrum.gaps, enough=0.0)
     mu = 1 - spectrum.gaps
     extension = np.zeros((n, functions.shape[1]))

@@ -14,12 +14,7 @@ from rffpk.rows import advice, checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns, centered, dense, inner_products, skip_zeros, squared_norms
 from rffpk.rows.weights import of_positive_weight, ones
-from rffpk.spaces.fourier import (
-    center_and_spread,
-    check_gamma,
-    refuse_function_of_matrices,
-    resolve_gamma,
-)
+from rffpk.spaces import fourier
 from rffpk.system.tiles import row_tiles, run_all, tiles
 from rffpk.system.tuning import TUNING
 
@@ -190,7 +185,8 @@ def have_triangles(K: Array) -> bool:
 # ---- specifications -----------------------------------------------------------------------------
 
 
-# The values of these kernels of scikit-learn follow the scale of the rows.
+# The values of these kernels of scikit-learn follow the scale of the rows, so that several such
+# views need a common scale. Values of functions and of precomputed kernels stay as they are.
 _OF_ANY_SCALE = ("linear", "polynomial", "poly", "sigmoid", "additive_chi2")
 
 
@@ -202,13 +198,6 @@ class Specification:
     params: dict[str, Any] = field(default_factory=dict)
     normalize: bool = False
     rescale: bool = False  # to [0, 1], after the normalisation
-
-    def follows_scale(self) -> bool:
-        """Return whether the values follow the scale of the rows.
-
-        Several such views need a common scale. The values of functions and of precomputed kernels
-        stay as they are."""
-        return not self.normalize and self.metric in _OF_ANY_SCALE
 
     def is_definite(self) -> bool:
         """Return whether the kernel is known to be positive semidefinite."""
@@ -233,7 +222,7 @@ _ELSEWHERE = {
 
 def check_metric(metric: Any, name: str, params: dict[str, Any], *further: str) -> None:
     """Check a kernel of scikit-learn's pairwise kernels, a callable, or a name in `further`."""
-    refuse_function_of_matrices(metric, name)
+    fourier.refuse_function_of_matrices(metric, name)
     if not callable(metric):
         _check_word(metric, name, (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *further), "a callable")
         given = "kernel_params" if name == "kernel" else name
@@ -243,7 +232,7 @@ def check_metric(metric: Any, name: str, params: dict[str, Any], *further: str) 
         checks.check_real(params.get("degree", 0), f"{given}: degree", 0)
         checks.check_real(params.get("coef0", 0), f"{given}: coef0")
     if params.get("gamma") is not None:
-        check_gamma(params["gamma"], " or None")
+        fourier.check_gamma(params["gamma"], " or None")
 
 
 def _check_word(word: Any, name: str, known: tuple[str, ...], also: str) -> None:
@@ -340,23 +329,17 @@ def du2015(x: Columns) -> list[Specification]:
     They are seven Gaussian kernels exp(-||x-y||^2 / (2 (t d)^2)), with the largest distance d
     and t from 0.01 to 100, four polynomial kernels (a + x'y)^b, and the cosine. O(n^2 d) for the
     largest distance."""
-    norms, largest = _norms_and_largest_distance(x)
+    wide = centered(x, np.float64)
+    norms, tiles = squared_norms(wide), row_tiles(len(x), len(x))
+    products = (inner_products(wide[b], wide) for b in tiles)
+    distances = (norms[b, None] + norms - 2 * p for b, p in zip(tiles, products))
+    largest = max(float(each.max()) for each in distances)
     unit = 1 / (2 * largest) if largest > _APART * norms.max() else 0.0  # equal: constant kernels
     pairs: list[tuple[str, dict[str, Any]]] = [
         ("rbf", {"gamma": unit / t**2}) for t in (0.01, 0.05, 0.1, 1, 10, 50, 100)
     ]
     pairs += [("polynomial", {"gamma": 1, "coef0": a, "degree": b}) for a in (0, 1) for b in (2, 4)]
     return [Specification(*pair, True, True) for pair in [*pairs, ("cosine", {})]]
-
-
-def _norms_and_largest_distance(x: Columns) -> tuple[Array, float]:
-    """Return the squared norms of the centered rows, and the largest squared distance."""
-    wide = centered(x, np.float64)
-    norms = squared_norms(wide)
-    tiles = row_tiles(len(x), len(x))
-    products = (inner_products(wide[b], wide) for b in tiles)
-    distances = (norms[b, None] + norms - 2 * p for b, p in zip(tiles, products))
-    return norms, max(float(each.max()) for each in distances)
 
 
 # Kernels whose products with sparse rows visit the entries alone.
@@ -421,7 +404,7 @@ class FittedKernel:
             apart = high - low > _APART * max(abs(high), abs(low))
             self._scale = low, (1 / (high - low) if apart else 1.0)
             self.diagonal = self._rescaled(self.diagonal)
-        if unit_variance and spec.follows_scale():
+        if unit_variance and not spec.normalize and spec.metric in _OF_ANY_SCALE:
             squares = _centered_squares(self.diagonal, *self._mean_products())
             variance = float(self._means(squares))
             self._scale = 0.0, (1 / variance if variance > np.finfo(np.float64).tiny else 1.0)
@@ -629,7 +612,9 @@ def _resolved(
     if spec.metric in ("rbf", "laplacian"):
         gamma = params.setdefault("gamma", "mean")
         if isinstance(gamma, str):
-            params["gamma"] = resolve_gamma(x, spec.metric, gamma, weight, random, n_threads)
+            params["gamma"] = fourier.resolve_gamma(
+                x, spec.metric, gamma, weight, random, n_threads
+            )
     elif isinstance(params.get("gamma"), str) and not callable(spec.metric):
         del params["gamma"]  # names are for kernels of distances: take the default
     if params.get("gamma", 0) is None:  # scikit-learn's default
@@ -644,5 +629,5 @@ def _origin(x: Array, weight: Array) -> Array:
     A few very far rows move the mean. Squared distances about such a mean would lose digits."""
     x = of_positive_weight(x, weight)
     mean = x.mean(axis=0, dtype=np.float64)
-    median, spread = center_and_spread(x, ones(len(x)))
+    median, spread = fourier.center_and_spread(x, ones(len(x)))
     return median if ((mean - median) ** 2).sum() > 1e4 * spread else mean

@@ -45,7 +45,8 @@ class NearCells:
         if visits is not None:
             points = X = points if self.points is None else self.points
         elif self.points is not None:
-            points, X = self.points, _along(X, self.origin, self.axes, n_threads)
+            assert self.origin is not None and self.axes is not None
+            points, X = self.points, centered_product(X, self.origin, self.axes, n_threads)
         if visits is None:
             tuning = TUNING.search
             p = tuning.cell_visits if r > tuning.few_neighbors else tuning.few_visits
@@ -66,27 +67,17 @@ def near_cells(
     sample = points[np.sort(np.random.default_rng(0).choice(m, size, replace=False))]
     origin = axes = None
     if d > tuning.cell_columns:
-        origin, axes = _principal(sample)
-        points, sample = (_along(x, origin, axes, n_threads) for x in (points, sample))
+        origin, last = sample.mean(axis=0), [d - tuning.cell_columns, d - 1]
+        scatter = ((sample - origin).T @ (sample - origin)).astype(np.float64)
+        axes = eigh(scatter, subset_by_index=last)[1].astype(sample.dtype)
+        points = centered_product(points, origin, axes, n_threads)
+        sample = centered_product(sample, origin, axes, n_threads)
     centers = k_means(sample, sample[np.linspace(0, len(sample) - 1, c).astype(int)])
     visits = _visits(centers, points, tuning.cell_visits, n_threads)
     order = np.argsort(visits[:, 0], kind="stable")
     ends = np.searchsorted(visits[order, 0], np.arange(c + 1))
     own = None if axes is None else points
     return NearCells(centers, order, ends, origin, axes, own), visits
-
-
-def _principal(x: Array) -> tuple[Array, Array]:
-    """Return the mean (d,) and the leading principal axes (d, q) of the rows of x."""
-    mean, d = x.mean(axis=0), x.shape[1]
-    scatter = ((x - mean).T @ (x - mean)).astype(np.float64)
-    last = [d - TUNING.search.cell_columns, d - 1]
-    return mean, eigh(scatter, subset_by_index=last)[1].astype(x.dtype)
-
-
-def _along(X: Array, origin: Any, axes: Any, n_threads: int) -> Array:
-    """Return coordinates (n, q) of the rows of X along axes; they do not depend on other rows."""
-    return centered_product(X, origin, axes, n_threads)
 
 
 def _visits(centers: Array, X: Array, p: int, n_threads: int) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,32 +14,10 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk import _core
 from rffpk._core import MOST_NEIGHBOURS
-from rffpk.rows import checks
+from rffpk.rows import checks, passes, table
 from rffpk.rows.arrays import LEAST_WEIGHT, Array, Landmarks
 from rffpk.rows.draws import MANY, Draws, uneven
-from rffpk.rows.passes import (
-    LEAST_ORDERED,
-    column_rows,
-    in_parts,
-    make_rows,
-    one_pass,
-    parts_of,
-    unshifted,
-)
-from rffpk.rows.table import (
-    Columns,
-    dense,
-    distinct_rows,
-    entries_a_row,
-    group_means,
-    occupied_columns,
-    operand,
-    scaled_columns,
-    skip_zeros,
-    some_columns,
-    squared_norms,
-    unit_rows,
-)
+from rffpk.rows.table import Columns
 from rffpk.rows.weights import ones, weights_at
 from rffpk.spaces.near_cells import NearCells, near_cells
 from rffpk.system.linalg import in_range
@@ -166,7 +145,7 @@ class Neighbourhoods:
         nearest landmarks steps to more landmarks than r."""
         mapped = self.mapped(matrix, X)
         if mapped is not None:
-            features = unshifted(X, mapped, self.n_threads)
+            features = passes.unshifted(X, mapped, self.n_threads)
             checks.check_overflow(float(features.sum(dtype=np.float64)), X.dtype)
             return features
         features = np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
@@ -209,7 +188,7 @@ class Neighbourhoods:
         It is None if passes cannot compute them: with too many neighbors, with radii, with sparse
         rows, or with a bandwidth that is zero in the dtype of X."""
         many = self.r > MOST_NEIGHBOURS or self.radii is not None
-        if many or skip_zeros(X, self.landmarks) or self.bandwidth < np.finfo(X.dtype).tiny:
+        if many or table.skip_zeros(X, self.landmarks) or self.bandwidth < np.finfo(X.dtype).tiny:
             return None
         return self._landmarks(matrix, 1 / (2 * self.bandwidth), X.dtype)
 
@@ -224,14 +203,14 @@ class Neighbourhoods:
         """Run a pass over X, and return arrays (n, r) of the values that `want` names.
 
         The names are "neighbours", indices of the nearest landmarks, and "neighbour_weights"."""
-        origin, parts = np.zeros((1, 0), dtype=X.dtype), parts_of(mapped, X)
+        origin, parts = np.zeros((1, 0), dtype=X.dtype), passes.parts_of(mapped, X)
         types = {"neighbours": np.int32, "neighbour_weights": X.dtype}
         results = {name: np.empty((len(X), self.r), types[name]) for name in want}
         whole: Any = [(slice(None), slice(None), None)]
-        for tile, order, _ in whole if parts is None else in_parts(X, parts, self.n_threads):
+        for tile, order, _ in whole if parts is None else passes.in_parts(X, parts, self.n_threads):
             some = X if parts is None else X[tile].take(order, axis=0)
-            rows = make_rows([some], [mapped], ones(len(some)), self.n_threads, [origin[0]])
-            for name, each in one_pass(rows, origin, -math.inf, want=want)[1].items():
+            rows = passes.make_rows([some], [mapped], ones(len(some)), self.n_threads, [origin[0]])
+            for name, each in passes.one_pass(rows, origin, -math.inf, want=want)[1].items():
                 results[name][tile][order] = each
         return results
 
@@ -261,39 +240,36 @@ class Neighbourhoods:
 
         The indices of each row rise; they are not in the order of the distances. `visits` are the
         cells to search for each row, if X are the landmarks."""
-        if skip_zeros(X, self.landmarks):
-            columns = occupied_columns(self.landmarks)
+        if table.skip_zeros(X, self.landmarks):
+            columns = table.occupied_columns(self.landmarks)
             if columns is not None:
-                return self._nearest_of_occupied(X, columns)
-            full = _is_full(self.landmarks)
-            return self._nearest_of_full(X) if full else self._nearest_of_sparse(X)
+                # entries in other columns add the same number to all squared distances of a row
+                outside = np.ones(X.shape[1])
+                outside[columns] = 0
+                rest = table.squared_norms(table.scaled_columns(X, outside))
+                occupied = replace(self, landmarks=table.some_columns(self.landmarks, columns))
+                squares, index = occupied._nearest(table.some_columns(X, columns))
+                return squares + rest[:, None].astype(X.dtype), index
+            # with few columns, or with few zeros, a search among dense copies is faster
+            d, tuning = X.shape[1], TUNING.search
+            work = tuning.taken + tuning.sparse_term * table.entries_a_row(self.landmarks) ** 2 / d
+            return self._nearest_of_full(X) if work > d else self._nearest_of_sparse(X)
         index = np.sort(self._of_arrays(X, visits), axis=1)
         points = self.landmarks.astype(X.dtype, copy=False)
         return _core.squares_of_pairs(X, points, index, self.n_threads), index
-
-    def _nearest_of_occupied(self, X: Columns, columns: Array) -> tuple[Array, Array]:
-        """Compute `_nearest` for landmarks that have entries only in the given columns.
-
-        The entries of a row in other columns add the same number to all its squared distances."""
-        outside = np.ones(X.shape[1])
-        outside[columns] = 0
-        rest = squared_norms(scaled_columns(X, outside))
-        occupied = replace(self, landmarks=some_columns(self.landmarks, columns))
-        squares, index = occupied._nearest(some_columns(X, columns))
-        return squares + rest[:, None].astype(X.dtype), index
 
     def _nearest_of_sparse(self, X: Columns) -> tuple[Array, Array]:
         """Compute `_nearest` from inner products of all rows and landmarks, tile by tile.
 
         If landmarks are equally far away, the landmarks of smaller index come first."""
-        c, norms = _matrix(self.landmarks).T.tocsr(), squared_norms(self.landmarks)
+        c, norms = _matrix(self.landmarks).T.tocsr(), table.squared_norms(self.landmarks)
 
         def nearest(rows: slice) -> tuple[Array, Array]:
             """Return squared distances and indices (n, r) for a tile of rows.
 
             An upper bound of the r-th distance selects candidates, which are few. Distances that
             are rounding errors are set to zero."""
-            own, squares = squared_norms(X[rows])[:, None], (_matrix(X[rows]) @ c).toarray()
+            own, squares = table.squared_norms(X[rows])[:, None], (_matrix(X[rows]) @ c).toarray()
             largest = float(own.max() + norms.max())
             checks.check_overflow(largest, X.dtype)
             squares *= -2
@@ -320,26 +296,38 @@ class Neighbourhoods:
 
     def _nearest_of_full(self, X: Columns) -> tuple[Array, Array]:
         """Compute `_nearest` from dense copies of the rows of X, a tile at a time."""
-        whole = replace(self, landmarks=dense(self.landmarks))
+        whole = replace(self, landmarks=table.dense(self.landmarks))
         tiles = row_tiles(len(X), X.shape[1], TUNING.tiles.full_numbers)
-        squares, index = zip(*(whole._nearest(dense(X[tile])) for tile in tiles))
+        squares, index = zip(*(whole._nearest(table.dense(X[tile])) for tile in tiles))
         return np.concatenate(squares), np.concatenate(index)
 
     def chosen(self, X: Columns, visits: Array | None = None) -> Array:
         """Return the indices (n, r) of the landmarks nearest to each row of X, without distances.
 
         `visits` are the cells to search for each row, if X are the landmarks."""
-        if skip_zeros(X, self.landmarks):
+        if table.skip_zeros(X, self.landmarks):
             return self._nearest(X)[1]
         return self._of_arrays(X, visits)
 
     def _of_arrays(self, X: Array, visits: Array | None) -> Array:
-        """Compute `chosen` for dense rows and landmarks, by the fastest kind of search."""
+        """Compute `chosen` for dense rows and landmarks, by the fastest kind of search.
+
+        A search in cells may miss a few nearest landmarks."""
         if self.cells is not None:
-            return self._by_cells(X, self.cells, visits)
+            with np.errstate(over="ignore", invalid="ignore"):
+                index = self.cells.nearest(self.landmarks, X, self.r, self.n_threads, visits)
+            short = index[:, -1] < 0
+            if short.any():  # the cells of a row have fewer than r landmarks
+                index[short] = replace(self, cells=None).chosen(X[short])
+            return index
         tuning, m, (n, d) = TUNING.search, len(self.landmarks), X.shape
         if d <= tuning.tree_columns and n >= tuning.tree_rows and m >= tuning.tree_landmarks:
-            return self._by_tree(X)
+            from scipy.spatial import KDTree
+
+            tree = KDTree(self.landmarks)
+            index = tree.query(X, np.arange(1, self.r + 1), workers=self.n_threads)[1]
+            # where squares overflow there is none; they are refused by name later
+            return np.minimum(index, m - 1).astype(np.int32)
         if self.r <= MOST_NEIGHBOURS:
             nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
             is_large = d >= tuning.single_columns and m >= tuning.single_landmarks
@@ -358,15 +346,18 @@ class Neighbourhoods:
         nearly equal distances may be exchanged."""
         center = self.landmarks.mean(axis=0)
         points = self.landmarks - center
-        largest = squared_norms(points).max()
+        largest = table.squared_norms(points).max()
         unit = math.sqrt(largest) or 1.0
         near = replace(self, landmarks=(points / unit).astype(np.float32))
 
         def chosen(tile: slice) -> Array:
             """Return indices (n, r) for a tile of rows."""
             rows = X[tile] - center
-            squares, index = squared_norms(rows), near.chosen((rows / unit).astype(np.float32))
-            last = squared_norms(rows - points.take(index[:, -1], axis=0))
+            squares, index = (
+                table.squared_norms(rows),
+                near.chosen((rows / unit).astype(np.float32)),
+            )
+            last = table.squared_norms(rows - points.take(index[:, -1], axis=0))
             told = (last >= _TOLD * math.sqrt(X.shape[1]) * squares) & (squares <= 4 * largest)
             told &= squares >= _UNDER * largest
             if not told.all():
@@ -374,26 +365,6 @@ class Neighbourhoods:
             return index
 
         return np.concatenate([chosen(tile) for tile in row_tiles(len(X), X.shape[1])])
-
-    def _by_tree(self, X: Columns) -> Array:
-        """Compute `chosen` with a k-d tree."""
-        from scipy.spatial import KDTree
-
-        tree = KDTree(self.landmarks)
-        index = tree.query(X, np.arange(1, self.r + 1), workers=self.n_threads)[1]
-        # where squares overflow there is none; they are refused by name later
-        return np.minimum(index, len(self.landmarks) - 1).astype(np.int32)
-
-    def _by_cells(self, X: Columns, cells: NearCells, visits: Array | None) -> Array:
-        """Compute `chosen` from the cells near each row, which may miss a few nearest landmarks.
-
-        A row whose cells have fewer than r landmarks is compared with all landmarks."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            index = cells.nearest(self.landmarks, X, self.r, self.n_threads, visits)
-        short = index[:, -1] < 0
-        if short.any():
-            index[short] = replace(self, cells=None).chosen(X[short])
-        return index
 
     @np.errstate(over="ignore", invalid="ignore")
     def _many(self, X: Columns) -> Array:
@@ -478,11 +449,7 @@ def distinct_where_few(
 
 
 def mutual_neighbours(
-    nodes: Columns,
-    mass: Array,
-    count: NeighbourCount,
-    n_threads: int,
-    shared: Shared | None = None,
+    nodes: Columns, mass: Array, count: NeighbourCount, n_threads: int, shared: Shared | None = None
 ) -> tuple[Neighbourhoods, csr_matrix]:
     """Return neighborhoods whose landmarks are the nodes, and the weights z (m, m) of the nodes.
 
@@ -499,9 +466,7 @@ def mutual_neighbours(
     cells, visits = shared("cells", lambda: _cells(nodes, most, n_threads))
     near = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
 
-    def nearest() -> tuple[Array, Array]:
-        return replace(near, r=most)._nearest(nodes, visits)
-
+    nearest = partial(replace(near, r=most)._nearest, nodes, visits)
     # one graph needs no copy of the nearest, which take as much memory as the graph
     squares, index = shared("nearest", nearest) if shared.times > 1 else nearest()
     if near.r < index.shape[1]:  # only the nearest, with rising indices
@@ -523,10 +488,10 @@ def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | 
     many neighbors r that most are in other cells."""
     tuning = TUNING.search
     most = tuning.cell_visits * tuning.cell_points // 4
-    if skip_zeros(nodes) or nodes.shape[1] <= tuning.tree_columns or r > most:
+    if table.skip_zeros(nodes) or nodes.shape[1] <= tuning.tree_columns or r > most:
         return None, None
     largest = np.finfo(nodes.dtype).max
-    if len(nodes) < tuning.cell_landmarks or not 4 * squared_norms(nodes).max() < largest:
+    if len(nodes) < tuning.cell_landmarks or not 4 * table.squared_norms(nodes).max() < largest:
         return None, None  # squares that overflow are refused by name later
     return near_cells(
         nodes, lambda x, start: k_means(x, ones(len(x)), start, n_threads, 2), n_threads
@@ -554,15 +519,15 @@ def centroid_landmarks(
     index, p = drawn_rows(weight, tuning.sampled_rows * m, random)
     rows, many = X[index], k >= MANY
     if many:
-        columns = column_rows(rows, ones(len(rows)), n_threads)
+        columns = passes.column_rows(rows, ones(len(rows)), n_threads)
         seeds = rows[Draws(columns, rows, p, m, random).chosen]
     else:
         seeds, _ = _distinct(rows, m + 1, random)
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
     seeds = seeds[near_path(seeds, n_threads)]  # passes leave out what is far
-    passes = tuning.passes_of_many if many else tuning.passes
-    landmarks = k_means(rows, p, seeds, n_threads, passes)
-    landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
+    n_passes = tuning.passes_of_many if many else tuning.passes
+    landmarks = k_means(rows, p, seeds, n_threads, n_passes)
+    landmarks = table.distinct_rows(table.unit_rows(landmarks) if spherical else landmarks)[0]
     landmarks = landmarks[near_path(landmarks, n_threads)]
     r = count.of(TUNING.graph.neighbors)
     near = Neighbourhoods(landmarks, r, 0.0, n_threads)
@@ -577,7 +542,7 @@ def near_path(points: Columns, n_threads: int) -> Array:
 
     The points are grouped into small clusters. The clusters are chained: after each cluster comes
     the nearest cluster that is left. Sparse points, or only a few points, keep their order."""
-    if skip_zeros(points) or len(points) < LEAST_ORDERED:
+    if table.skip_zeros(points) or len(points) < passes.LEAST_ORDERED:
         return np.arange(len(points))
     step = max(TUNING.landmarks.path_points, -(-len(points) // TUNING.landmarks.path_clusters))
     centers = k_means(points, ones(len(points)), points[::step], n_threads)
@@ -615,7 +580,7 @@ def landmark_numbers(
 
 def landmark_numbers_of(X: Columns, wanted: Any, k: int) -> tuple[int, int]:
     """Return `landmark_numbers` for the rows of X and k clusters."""
-    return landmark_numbers(wanted, len(X), k, skip_zeros(X), X.shape[1])
+    return landmark_numbers(wanted, len(X), k, table.skip_zeros(X), X.shape[1])
 
 
 def map_rows(wanted: Any) -> int:
@@ -646,20 +611,20 @@ def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
     If a random sample of `least` rows has no equal rows, the sample is returned. The indices are
     then of the rows in the sample."""
     if len(X) > least:
-        drawn, number = distinct_rows(X[random.choice(len(X), least, replace=False)])
+        drawn, number = table.distinct_rows(X[random.choice(len(X), least, replace=False)])
         if len(drawn) == least:
             return drawn, number
-    return distinct_rows(X)
+    return table.distinct_rows(X)
 
 
 def k_means(
-    X: Columns, weight: Array, centroids: Columns, n_threads: int, passes: int | None = None
+    X: Columns, weight: Array, centroids: Columns, n_threads: int, n_passes: int | None = None
 ) -> Columns:
     """Return centroids (m, d) after a number of k-means passes over the rows of X.
 
-    Empty clusters keep their centroids. If `passes` is None, there are `TUNING.landmarks.passes`.
+    Empty clusters keep their centroids. If `n_passes` is None, there are `TUNING.landmarks.passes`.
     """
-    for _ in range(TUNING.landmarks.passes if passes is None else passes):
+    for _ in range(TUNING.landmarks.passes if n_passes is None else n_passes):
         labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
         centroids = cluster_means(X, weight, labels, centroids)
     return centroids
@@ -672,16 +637,8 @@ def cluster_means(X: Columns, weight: Array, labels: Array, centroids: Columns) 
     ends = np.arange(len(X) + 1)
     members = csr_matrix((weight, labels, ends), shape=(len(X), len(centroids)))
     mass = np.bincount(labels, weight, len(centroids))[:, None]
-    return group_means(X, members, mass, centroids)
-
-
-def _is_full(x: Columns) -> bool:
-    """Return whether a search among these sparse rows is faster with dense copies of them.
-
-    It is with few columns, or with few zeros."""
-    d = x.shape[1]
-    return TUNING.search.taken + TUNING.search.sparse_term * entries_a_row(x) ** 2 / d > d
+    return table.group_means(X, members, mass, centroids)
 
 
 def _matrix(X: Columns) -> csr_array:
-    return csr_array(operand(X.astype(np.float64, copy=False)))
+    return csr_array(table.operand(X.astype(np.float64, copy=False)))

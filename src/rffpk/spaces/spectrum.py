@@ -20,16 +20,9 @@ from sklearn.exceptions import ConvergenceWarning
 from rffpk import _core
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns, dense
+from rffpk.spaces import neighbors
 from rffpk.spaces.components import Parts, divided, valley_of_rows
-from rffpk.spaces.neighbors import (
-    NeighbourCount,
-    Neighbourhoods,
-    Shared,
-    centroid_landmarks,
-    cluster_means,
-    distinct_where_few,
-    mutual_neighbours,
-)
+from rffpk.spaces.neighbors import NeighbourCount, Neighbourhoods, Shared
 from rffpk.system.linalg import eigh, fixed_signs, gaps_of, in_range, leading_eigenvectors, svd
 from rffpk.system.report import warn
 from rffpk.system.tiles import row_tiles, run_all
@@ -681,7 +674,7 @@ def _nearest_joined(graph: Graph, k: int) -> Array:
     if n <= k:
         return labels
     landmarks, mass = graph.neighbourhoods.landmarks, np.bincount(labels, graph.degrees)
-    means = dense(cluster_means(landmarks, graph.degrees, labels, landmarks[:n]))
+    means = dense(neighbors.cluster_means(landmarks, graph.degrees, labels, landmarks[:n]))
     means = in_range(means)
     means -= means.mean(axis=0)
     return groups(ward(gaps_of(means @ means.T), mass), k)[labels]
@@ -704,16 +697,16 @@ def neighbour_graph(
     landmarks, and neighbors are mutual. Otherwise the landmarks are centroids of a sample. The
     number of clusters k decides which components are kept."""
     mass = node = of_nodes = None
-    rows = shared("distinct", partial(distinct_where_few, X, weight, numbers, random))
+    rows = shared("distinct", partial(neighbors.distinct_where_few, X, weight, numbers, random))
     if rows is None:
-        near, nodes, p, nearest = centroid_landmarks(
+        near, nodes, p, nearest = neighbors.centroid_landmarks(
             X, weight, numbers[1], k, count, spherical, random, n_threads
         )
         degrees, weights, n_rows = near.sums(X, weight, random)
         held, n_sampled = weights.diagonal(), len(nearest)
     else:
         nodes, mass, node = rows
-        near, weights = mutual_neighbours(nodes, mass, count, n_threads, shared)
+        near, weights = neighbors.mutual_neighbours(nodes, mass, count, n_threads, shared)
         p, nearest, degrees = mass, np.arange(len(nodes)), weights.T @ mass
         held, n_sampled = weights.power(2).T @ mass, int((node >= 0).sum())
         n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(nodes))

@@ -7,22 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rffpk.rows import checks
+from rffpk.rows import checks, table
 from rffpk.rows.arrays import Array, Identity
 from rffpk.rows.sample import Opened
-from rffpk.rows.table import (
-    Columns,
-    centered_product,
-    entries_a_row,
-    has_view,
-    occupied_columns,
-    operand,
-    rows_differ,
-    scaled_columns,
-    skip_zeros,
-    some_columns,
-    squared_norms,
-)
+from rffpk.rows.table import Columns
 from rffpk.spaces.neighbors import drawn_rows
 from rffpk.system.linalg import leading_eigenvectors
 from rffpk.system.tiles import row_tiles
@@ -50,10 +38,10 @@ class Whitening:
         """Return the components (n, m) of the rows of X, in their dtype. O(n d m) time.
 
         The components of a row do not depend on other rows."""
-        X = X if self.columns is None else some_columns(X, self.columns)
-        components = centered_product(X, self.mean, self.matrix, self.n_threads, self._scaled)
+        X = X if self.columns is None else table.some_columns(X, self.columns)
+        components = table.centered_product(X, self.mean, self.matrix, self.n_threads, self._scaled)
         sums = components.sum(axis=1, dtype=np.float64)  # NaN where rows lack the view
-        checks.check_overflow(float(sums[has_view(X)].sum()), X.dtype)
+        checks.check_overflow(float(sums[table.has_view(X)].sum()), X.dtype)
         return components
 
     def _scaled(self, components: Array) -> Array:
@@ -97,24 +85,24 @@ def fit_components(
 
     Columns are multiplied by `scales` (d,) first. Many rows are sampled. O(n d min(n, d)) time for
     n sampled rows; O(n_entries k) for sparse rows."""
-    fitting = int(TUNING.sampling.whitened_numbers / max(1, entries_a_row(X)))
+    fitting = int(TUNING.sampling.whitened_numbers / max(1, table.entries_a_row(X)))
     most = max(2 * PER_CLUSTER * k, min(TUNING.sampling.whitened_rows, fitting))
     index, p = drawn_rows(weight, most, random)
-    x, columns = X if len(index) == len(X) else X[index], occupied_columns(X)
+    x, columns = X if len(index) == len(X) else X[index], table.occupied_columns(X)
     if columns is not None:
-        x, scales = some_columns(x, columns), None if scales is None else scales[columns]
-    x = x if scales is None else scaled_columns(x, scales)
-    checks.check_overflow(float(squared_norms(x).sum()), np.dtype(np.float64))
+        x, scales = table.some_columns(x, columns), None if scales is None else scales[columns]
+    x = x if scales is None else table.scaled_columns(x, scales)
+    checks.check_overflow(float(table.squared_norms(x).sum()), np.dtype(np.float64))
     share = p / p.sum()
     m, root = min(PER_CLUSTER * k, *x.shape), np.sqrt(share)[:, None]
-    if skip_zeros(x):
-        mean = np.asarray(share @ operand(x), dtype=np.float64)
+    if table.skip_zeros(x):
+        mean = np.asarray(share @ table.operand(x), dtype=np.float64)
         deviations, vectors = _of_sparse(x, mean, root, m)
     else:
         mean = np.asarray(sum(share[tile] @ x[tile] for tile in row_tiles(*x.shape)))
         deviations, vectors = _of_dense(x, mean, root, m)
     largest = deviations[0]
-    if not rows_differ(x[share > 0]):
+    if not table.rows_differ(x[share > 0]):
         return Components(mean, np.ones(1), np.zeros((x.shape[1], 1)), columns)
     checks.check_underflow(float(largest**2), [x])
     kept = deviations >= _RESOLVED * largest
@@ -130,7 +118,7 @@ def _of_sparse(x: Columns, mean: Array, root: Array, m: int) -> tuple[Array, Arr
 
     `root` (n, 1) has the square roots of the shares of the rows in the total weight. Returns the
     standard deviations (m,), falling, and the directions (d, m)."""
-    wide, matrix = x.shape[0] < x.shape[1], operand(x).astype(np.float64)
+    wide, matrix = x.shape[0] < x.shape[1], table.operand(x).astype(np.float64)
 
     def centered(v: Array) -> Array:  # the rows, times their roots, and columns
         return root * (matrix @ v - mean @ v)
@@ -146,7 +134,9 @@ def _of_sparse(x: Columns, mean: Array, root: Array, m: int) -> tuple[Array, Arr
 
     variances, vectors = leading_eigenvectors(squares, m, min(x.shape))
     deviations = np.sqrt(np.maximum(variances, 0))
-    return deviations, _over(transposed(vectors), deviations) if wide else vectors
+    if wide:
+        vectors = transposed(vectors) / np.where(deviations > 0, deviations, 1)
+    return deviations, vectors
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name
@@ -166,12 +156,9 @@ def _of_dense(x: Array, mean: Array, root: Array, m: int) -> tuple[Array, Array]
     checks.check_overflow(float(np.trace(gram)), np.float64)
     variances, vectors = leading_eigenvectors(gram, m, len(gram))
     deviations = np.sqrt(np.maximum(variances, 0))
-    return deviations, _over(rows.T @ vectors, deviations) if wide else vectors
-
-
-def _over(vectors: Array, deviations: Array) -> Array:
-    """Divide the columns of `vectors` by the deviations, except where a deviation is zero."""
-    return np.asarray(vectors / np.where(deviations > 0, deviations, 1))
+    if wide:
+        vectors = rows.T @ vectors / np.where(deviations > 0, deviations, 1)
+    return deviations, vectors
 
 
 @dataclass(frozen=True)
