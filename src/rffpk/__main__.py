@@ -22,7 +22,6 @@ from sklearn.preprocessing import StandardScaler
 import rffpk
 from rffpk.model_files import save
 from rffpk.rows import table_files
-from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Level
 from rffpk.rows.containers import converts
 from rffpk.system import files
@@ -144,9 +143,12 @@ def _timed_fit(model: Any, X: Any) -> float:
 
 def demo(options: argparse.Namespace) -> None:
     """Compare KMeans, SpectralClustering and DiffusionPowerKMeans on digits and noisy moons."""
+    moons, y_of_moons = make_moons(1000, noise=0.08, random_state=0)
+    low, high = moons.min(axis=0) - 0.5, moons.max(axis=0) + 0.5
+    noise = np.random.RandomState(0).uniform(low, high, size=(100, 2))  # with the label -1
     for title, (X, y) in {
         "digits": load_digits(return_X_y=True),
-        "two moons with noise": _noisy_moons(),
+        "two moons with noise": (np.vstack([moons, noise]), np.r_[y_of_moons, np.full(100, -1)]),
     }.items():
         has_class = y >= 0
         k = len(np.unique(y[has_class]))
@@ -165,14 +167,6 @@ def demo(options: argparse.Namespace) -> None:
             print(f"{name:<24}{scores[0]:>8.3f}{scores[1]:>8.3f}{seconds:>9.3f}")
         print()
     print("ARI and NMI compare clusters and classes; 1 is best. Noise points have no class.")
-
-
-def _noisy_moons() -> tuple[Array, Array]:
-    """Return two moons of 500 rows each, and 100 rows of uniform noise with the label -1."""
-    X, y = make_moons(1000, noise=0.08, random_state=0)
-    low, high = X.min(axis=0) - 0.5, X.max(axis=0) + 0.5
-    noise = np.random.RandomState(0).uniform(low, high, size=(100, 2))
-    return np.vstack([X, noise]), np.append(y, np.full(100, -1))
 
 
 def info(options: argparse.Namespace) -> None:
@@ -307,17 +301,15 @@ def _print_summary(summary: dict[str, Any], as_json: bool, to_stdout: bool) -> N
         print(f"{key:<12}{f'{value:.4f}' if isinstance(value, float) else value}", file=file)
 
 
-def _one_line_warning(message: Any, category: Any, *where: Any) -> None:
-    print("rffpk: warning:", *str(message).split(), file=sys.stderr)
-
-
 def main(argv: list[str] | None = None) -> None:
     if sys.stderr is None:  # it is closed, and `print` would take standard output
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     options = _parser().parse_args(argv)
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _one_line_warning  # type: ignore[assignment]
+            warnings.showwarning = lambda message, *_, **__: print(
+                "rffpk: warning:", *str(message).split(), file=sys.stderr
+            )
             summary = options.run(options)
         if summary is not None:
             _print_summary(summary, options.json, getattr(options, "out", None) != STANDARD)

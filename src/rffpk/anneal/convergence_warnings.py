@@ -21,9 +21,9 @@ from rffpk.system.tuning import TUNING
 # squared distance of their rows.
 _COINCIDENT = 1e-6
 
-# A function of k that returns a sentence on why k clusters are impossible, or "" if the cause does
-# not apply.
-Cause = Callable[[int], str]
+# A function of the keyword k that returns a sentence on why k clusters are impossible, or "" if the
+# cause does not apply.
+Cause = Callable[..., str]
 
 # Eigenvalues of the cross-products of an embedding below this fraction of the largest are zero.
 _RANK = 1e-12
@@ -44,25 +44,23 @@ class Ending:
     merged: bool = False  # whether some clusters with rows coincide
     flat: bool = False  # whether memberships are nearly 1/k
 
-    def __str__(self) -> str:
-        if self.merged:
-            return f"memberships tell {self.found} of n_clusters={self.k} clusters apart"
-        return f"{self.found} of n_clusters={self.k} clusters have rows"
-
     def cause(self) -> str:
         """Return the cause of missing clusters and a remedy, if enough rows are distinct."""
+        of_m = self.parameter.startswith("m")
+        lower = "a smaller m" if of_m else f"a lower {self.parameter}"
+        hint = " m='auto' finds one." if self.parameter == "m" else ""
         if not self.flat:
             what = "centroids merged" if self.merged else "no row is nearest to the other centroids"
-            also = "" if math.isinf(self.s) else f" or {self._lower()}"
-            return f"{what}; take fewer clusters{also}.{self._hint()}"
+            also = "" if math.isinf(self.s) else f" or {lower}"
+            return f"{what}; take fewer clusters{also}.{hint}"
         text = f"all converge to the mean of the rows, and memberships to 1/k = {1 / self.k:.3g}"
         if not self.critical < min(self.s, 0.0):
-            return f"{text}; take {self._lower()}.{self._hint()}"
+            return f"{text}; take {lower}.{hint}"
         where = f"exponents above s_c = {self.critical:.4g}"
-        if self.parameter.startswith("m"):
+        if of_m:
             where = f"fuzzifiers above m_c = 1 - 1/s_c = {1 - 1 / self.critical:.4g}"
         text += f", a state that is stable for {where}"
-        return f"{text}; take {self._lower()} than this.{self._hint()}"
+        return f"{text}; take {lower} than this.{hint}"
 
     def of_memberships(
         self, u: Array, labels: Array, squares: Array, gaps: Callable[[slice], Array]
@@ -91,17 +89,14 @@ class Ending:
         merged = int(((counts > 0) & (first < np.arange(self.k))).sum())
         return replace(self, found=self.found - merged, merged=merged > 0, flat=flat)
 
-    def _lower(self) -> str:
-        return "a smaller m" if self.parameter.startswith("m") else f"a lower {self.parameter}"
-
-    def _hint(self) -> str:
-        return " m='auto' finds one." if self.parameter == "m" else ""
-
 
 def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:
     """Warn that there are fewer clusters than asked for, with the first cause that applies."""
-    found = (text for text in (cause(ending.k) for cause in causes) if text)
-    warn(f"{ending}: {next(found, '') or ending.cause()}", ConvergenceWarning)
+    found = (text for text in (cause(k=ending.k) for cause in causes) if text)
+    what = f"{ending.found} of n_clusters={ending.k} clusters have rows"
+    if ending.merged:
+        what = f"memberships tell {ending.found} of n_clusters={ending.k} clusters apart"
+    warn(f"{what}: {next(found, '') or ending.cause()}", ConvergenceWarning)
 
 
 def rows_of_clusters(labels: Array, k: int) -> Array:
@@ -117,67 +112,52 @@ def rows_of_clusters(labels: Array, k: int) -> Array:
 
 
 def few_rows(
-    name: str, xs: list[Columns], weight: Array, least: int = 0,
+    name: str, xs: list[Columns], weight: Array, k: int, least: int = 0,
     which: str = "of positive weight",
-) -> Cause:  # fmt: skip
-    """Return the cause that there are fewer distinct rows than clusters.
+) -> str:  # fmt: skip
+    """Return the cause that there are fewer distinct rows than k clusters; "" if there are not.
 
     The message calls the views `xs` by `name`. Rows of weight zero are ignored, and `which`
     describes the rest. If the rows are a sample, `least` is the number of clusters with rows, and
     the message suggests no smaller number."""
-
-    def cause(k: int) -> str:
-        """Compare the number of distinct rows with k."""
-        counted = None if weight.all() else weight > 0
-        views = xs if counted is None else [x[counted] for x in xs]
-        if _n_distinct([x[: 4 * k] for x in views]) >= k:  # most often, without a look at all
-            return ""
-        rows = _n_distinct(views)
-        what = "distinct row" if rows == 1 else "distinct rows"
-        what += "" if counted is None else f" {which}"
-        return f"{name} has {rows} {what}; take n_clusters <= {max(rows, least)}." * (rows < k)
-
-    return cause
+    counted = None if weight.all() else weight > 0
+    views = xs if counted is None else [x[counted] for x in xs]
+    if _n_distinct([x[: 4 * k] for x in views]) >= k:  # most often, without a look at all
+        return ""
+    rows = _n_distinct(views)
+    what = "distinct row" if rows == 1 else "distinct rows"
+    what += "" if counted is None else f" {which}"
+    return f"{name} has {rows} {what}; take n_clusters <= {max(rows, least)}." * (rows < k)
 
 
-def equal_centroids(init: Array) -> Cause:
-    """Return the cause that some initial centroids are equal; soft passes keep them equal."""
-
-    def cause(k: int) -> str:
-        """Compare the number of distinct initial centroids with k."""
-        distinct = _n_distinct([init])
-        if distinct == k:
-            return ""
-        return (
-            f"init has {distinct} distinct rows, and equal centroids stay equal. Pass "
-            "centroids that differ."
-        )
-
-    return cause
+def equal_centroids(init: Array, k: int) -> str:
+    """Return the cause that initial centroids are equal, and stay equal; "" if none are."""
+    distinct = _n_distinct([init])
+    if distinct == k:
+        return ""
+    return (
+        f"init has {distinct} distinct rows, and equal centroids stay equal. Pass "
+        "centroids that differ."
+    )
 
 
-def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
-    """Return the cause that an embedding has fewer dimensions than clusters.
+def low_rank(embedding: Array, xs: list[Columns], weighted: bool, k: int) -> str:
+    """Return the cause that an embedding has fewer dimensions than k clusters; "" if it has not.
 
     `embedding` (n, r) has leading eigenvectors of kernels of the views `xs`. The cause does not
     apply if few distinct rows explain the rank: m distinct rows have centered kernels of rank m -
     1. `weighted`: the rows have weights, which can reduce the rank to rounding."""
-
-    def cause(k: int) -> str:
-        """Compare the rank of the embedding with k."""
-        values = eigh(embedding.T @ embedding)[0]
-        rank = int((values > _RANK * values[-1]).sum())
-        if rank >= k or rank >= _n_distinct(xs) - 1:
-            return ""
-        rows = " of the weighted rows" if weighted else ""
-        also = ", or weights nearer to each other" if weighted else ""
-        return (
-            f"the kernels{rows} have rank {rank}, less than n_clusters={k}, and so has the "
-            f"embedding; take n_clusters <= {max(rank, 1)}, or kernels of higher rank, such as "
-            f"'rbf' with a larger gamma{also}."
-        )
-
-    return cause
+    values = eigh(embedding.T @ embedding)[0]
+    rank = int((values > _RANK * values[-1]).sum())
+    if rank >= k or rank >= _n_distinct(xs) - 1:
+        return ""
+    rows = " of the weighted rows" if weighted else ""
+    also = ", or weights nearer to each other" if weighted else ""
+    return (
+        f"the kernels{rows} have rank {rank}, less than n_clusters={k}, and so has the "
+        f"embedding; take n_clusters <= {max(rank, 1)}, or kernels of higher rank, such as "
+        f"'rbf' with a larger gamma{also}."
+    )
 
 
 def _n_distinct(xs: list[Columns]) -> int:

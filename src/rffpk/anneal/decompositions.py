@@ -20,7 +20,7 @@ from rffpk.rows.passes import column_rows, one_pass, some_features
 from rffpk.rows.rows import Rows
 from rffpk.rows.store import Storage, stored
 from rffpk.rows.sums import typicality
-from rffpk.rows.table import Columns, dense, gram, operand, weighted_sums
+from rffpk.rows.table import dense, gram, operand, weighted_sums
 from rffpk.rows.weights import in_units, ones
 from rffpk.system.linalg import basis_of, eigh, leading_eigenvectors
 from rffpk.system.tiles import row_tiles, run_all
@@ -41,7 +41,9 @@ def exponent_of_rows(rows: Rows) -> float:
     is_sparse = rows.sparse_columns and not unit and rows.eta is None
     if rows.sparse_columns and not is_sparse:
         center = 0 * rows.shift if unit else rows.shift
-        features = features_of(gram(features, center))
+        inner = gram(features, center)
+        values, vectors = eigh((inner + inner.T) / 2)
+        features = vectors * np.sqrt(np.maximum(values, 0))  # with these inner products
     elif unit:
         features = features.astype(np.float64) + rows.shift
     if unit:
@@ -264,12 +266,6 @@ def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
     return np.asarray(gram(x, shift) + apart)
 
 
-def features_of(gram: Array) -> Array:
-    """Return a matrix (n, n) whose rows have the inner products in `gram` (n, n)."""
-    values, vectors = eigh((gram + gram.T) / 2)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
-
-
 # ---- principal components ------------------------------------------------------------------------
 
 
@@ -399,11 +395,9 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
     rows_used, shift, n_threads = rows_of_components(rows, view), rows.shifts[view], rows.n_threads
     x, weight = rows_used.xs[view], rows_used.weight
 
-    def centered(x: Columns) -> Array:
-        return dense(x).astype(np.float64) - shift
-
     def weighted(tile: slice) -> Array:
-        return centered(x[tile]) * np.sqrt(weight[tile], dtype=np.float64)[:, None]
+        z = dense(x[tile]).astype(np.float64) - shift
+        return z * np.sqrt(weight[tile], dtype=np.float64)[:, None]
 
     def products(tile: slice) -> Array:
         z = weighted(tile)
@@ -423,10 +417,12 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
     if z is not None:
         lengths = np.sqrt(squares)  # zero if all rows are equal
         basis = z.T @ (basis / np.where(lengths > 0, lengths, 1))
-    x = rows.xs[view]
-    tiles = row_tiles(*x.shape)
-    found = run_all(lambda t: (centered(x[t]) @ basis).astype(rows.dtype), tiles, n_threads)
-    return np.concatenate(found), basis
+    whole = rows.xs[view]
+
+    def projected(tile: slice) -> Array:
+        return ((dense(whole[tile]).astype(np.float64) - shift) @ basis).astype(rows.dtype)
+
+    return np.concatenate(run_all(projected, row_tiles(*whole.shape), n_threads)), basis
 
 
 def rows_of_components(rows: Rows, view: int) -> Rows:

@@ -16,29 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
-from rffpk.anneal import decompositions
-from rffpk.anneal.convergence_warnings import (
-    Cause,
-    Ending,
-    equal_centroids,
-    few_rows,
-    rows_of_clusters,
-)
+from rffpk.anneal import convergence_warnings, decompositions, starts
+from rffpk.anneal.convergence_warnings import Cause, Ending
 from rffpk.anneal.decompositions import Compressed, compressed
 from rffpk.anneal.fitted import Centroids
 from rffpk.anneal.hard_pass import Along, find_directions
 from rffpk.anneal.plan import SearchParameters, search_plan
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Plan, Result, Stage, StartEnd, converge
-from rffpk.anneal.starts import (
-    checked_centroids,
-    column_names,
-    given_rows,
-    merged_centroids,
-    seed_centroids,
-    seeding_rows,
-)
-from rffpk.anneal.steps import FeatureLevel, count_distinct
+from rffpk.anneal.steps import FeatureLevel
 from rffpk.rows import checks, passes
 from rffpk.rows.arrays import Array, Fourier, Identity, Numbers
 from rffpk.rows.door import Schema
@@ -48,6 +34,7 @@ from rffpk.rows.store import Cache, Known, Mapping, ScaledColumns
 from rffpk.rows.sums import Sums, empty_clusters, rounding_error
 from rffpk.rows.table import UnitRows, as_type, occupied_columns, operand, spread_columns, unit_rows
 from rffpk.rows.weights import ones
+from rffpk.system import config
 from rffpk.system.tuning import TUNING
 
 if TYPE_CHECKING:
@@ -114,11 +101,10 @@ class Problem:
         pool = components.rows if components is not None else base if samples else pilot
         # The starts, by the critical exponent. Rows are drawn for it in any case, so that later
         # random numbers do not depend on whether it is used.
-        exponent, seeds = 0.0, seeding_rows(pool, k, context.random)
+        exponent, seeds = 0.0, starts.seeding_rows(pool, k, context.random)
         if params.start != -math.inf or not params.ends_hard:  # else no exponent is seen
             exponent = decompositions.exponent_of_rows(seeds)
-        if context.journal.keeps:
-            context.journal.begin(history, context.random, sample, exponent, variance, rows.shift)
+        context.journal.begin(history, context.random, sample, exponent, variance, rows.shift)
         plan = self.plan(params, context, exponent, objective)
         later = [*(part.n for part in samples[1:]), rows.n] if samples else []
         left_out = 0.0 if components is None else components.left_out
@@ -164,18 +150,18 @@ class FeatureData:
             theta = np.asarray(init - pool.shift)
         else:
             merges = self.plan.starts[start].merges and pool.present is None
-            rows = seeding_rows(pool, TUNING.starts.merged * k if merges else k, random)
+            rows = starts.seeding_rows(pool, TUNING.starts.merged * k if merges else k, random)
             self.context.history.records.append({"stage": "seeding", "rows": rows.n})
             if callable(init):
                 given = passes.some_features(rows)  # unshifted for callers, of SciPy if sparse
                 given = operand(given) if rows.sparse_columns else given + rows.shift
                 drawn = init(given, k, random_state=random)
-                theta = checked_centroids(drawn, (k, given.shape[1])) - pool.shift
+                theta = starts.checked_centroids(drawn, (k, given.shape[1])) - pool.shift
             else:
                 features = passes.some_features(rows)
-                drawn = merged_centroids(rows, features, k, random) if merges else None
+                drawn = starts.merged_centroids(rows, features, k, random) if merges else None
                 if drawn is None:
-                    drawn = seed_centroids(rows, features, k, init, random)
+                    drawn = starts.seed_centroids(rows, features, k, init, random)
                 # sparse columns are not shifted: the shift is a part of centroids alone
                 theta = drawn - rows.shift if rows.sparse_columns else drawn
         return State(pool.on_sphere(theta, theta), self.search.rows.alpha)
@@ -207,7 +193,7 @@ class FeatureData:
             """Return the state, the critical exponent, and the exponent of memberships."""
             critical = self.plan.critical
             if self.components is not None:  # the plan has the critical exponent of components
-                rows = seeding_rows(self.pilot, context.k, context.random)
+                rows = starts.seeding_rows(self.pilot, context.k, context.random)
                 critical = decompositions.exponent_of_rows(rows)
             of_clusters = decompositions.exponent_of_memberships(self.pilot, state.theta)
             return state, [critical, float(of_clusters)]
@@ -336,8 +322,9 @@ def _checked_init(problem: Problem, opened: Opened, rows: Rows, mapping: Mapping
     if (meant := problem.given(rows, k)) is not None:
         return meant
     if not mapping.mapped:
-        return checked_centroids(init, (k, len(rows.shift)), column_names(opened.shape))
-    xs = given_rows(problem.schema.of_new_rows(opened.shape), init, k)
+        names = () if opened.shape.listed else opened.shape.names[0]
+        return starts.checked_centroids(init, (k, len(rows.shift)), names)
+    xs = starts.given_rows(problem.schema.of_new_rows(opened.shape), init, k)
     xs = [as_type(x, rows.dtype) for x in xs]
     return passes.shifted_features(mapping(xs, ones(k))).astype(np.float64)
 
@@ -387,7 +374,7 @@ def _without_rounding(centers: Array) -> Array:
     Rows with the same direction differ by rounding. After the replacement they get one label.
     O(k^2 F) time if centroids are replaced."""
     close, exact = rounding_error(centers.dtype), centers.astype(np.float64)
-    if count_distinct(exact, close) == len(exact):
+    if config.backend().count_distinct(exact, close) == len(exact):
         return centers
     return centers[[(((exact - x) ** 2).sum(axis=1) <= close).argmax() for x in exact]]
 
@@ -406,7 +393,7 @@ def _ending(data: FeatureData, rows: Rows, theta: Array, hard: Sums, s: float) -
     pilot = replace(data.pilot, alpha=rows.alpha).counted()
     untypical = replace(pilot, eta=None)
     labels = passes.one_pass(untypical, theta, -math.inf, want=("labels",))[1]["labels"]
-    index = rows_of_clusters(labels, k)
+    index = convergence_warnings.rows_of_clusters(labels, k)
     outputs = passes.one_pass(pilot.take(index), theta, s, want=("memberships", "distances"))[1]
     scaled = rows.scaled(theta)
     return ending.of_memberships(
@@ -484,7 +471,7 @@ def _causes(data: FeatureData, rows: Rows, ending: Ending) -> list[Cause]:
 
     First, X may have few distinct rows. So may the data that X was computed from. Next, the
     features of X may have few distinct rows. Last, given centroids may be equal."""
-    problem, sample, count = data.problem, data.pilot, ending.found
+    problem, sample = data.problem, data.pilot
     xs, weight = data.opened.some()
     name = "X" if rows.n == sample.n else "a sample of X"
     if sample.unit_centroids:  # rows with one direction differ by rounding
@@ -492,6 +479,9 @@ def _causes(data: FeatureData, rows: Rows, ending: Ending) -> list[Cause]:
         name = f"{name} scaled to length one"
     left_out = problem.noise is not None and problem.noise.rows.any()
     which = "that are not noise" if left_out else "of positive weight"
-    causes = [*problem.causes] or [few_rows(name, xs, weight, count, which)]
-    causes.append(few_rows(problem.rows_name, sample.xs, sample.weight, count, which))
-    return [*causes, equal_centroids(data.init)] if isinstance(data.init, np.ndarray) else causes
+    few = partial(convergence_warnings.few_rows, least=ending.found, which=which)
+    causes = [*problem.causes] or [partial(few, name, xs, weight)]
+    causes.append(partial(few, problem.rows_name, sample.xs, sample.weight))
+    if isinstance(data.init, np.ndarray):
+        causes.append(partial(convergence_warnings.equal_centroids, data.init))
+    return causes

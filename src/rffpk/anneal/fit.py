@@ -16,14 +16,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from rffpk.anneal.records import State
-from rffpk.anneal.schedule import (
-    FitContext,
-    Plan,
-    Result,
-    StartEnd,
-    anneal,
-    cost_of_start,
-)
+from rffpk.anneal.schedule import FitContext, Plan, Result, StartEnd, anneal, cost_of_start
 from rffpk.anneal.swaps import follow_with_swaps, improve, reach_far_rows
 from rffpk.rows.rows import Rows
 from rffpk.rows.sample import Opened
@@ -40,16 +33,19 @@ class Data(Protocol):
         """Return the state of a start at its initial centroids."""
 
     def settled(self, state: State, end: StartEnd) -> tuple[State, StartEnd]:
-        """Make the last passes of the search, which starts and swaps leave out."""
+        """Make the last passes of the search, if starts and swaps leave them out."""
+        return state, end
 
     def softened(self, state: State, end: StartEnd) -> tuple[Data, State, StartEnd]:
-        """Make passes at a finite final exponent, which the clusters suggest."""
+        """Make passes at a finite final exponent, if the plan has it after a hard end."""
+        return self, state, end
 
     def later(self) -> list[Any]:
         """Return the levels after the search: larger samples, all rows, or the kernels."""
 
     def sample_of_far_rows(self, level: Any) -> Rows | None:
         """Return the rows that starts have seen; None if no row of a level can be far from them."""
+        return None
 
     def result(
         self, level: Any, state: State, end: StartEnd, write: Callable[..., Any] | None

@@ -12,7 +12,7 @@ import numpy as np
 
 from rffpk.anneal.hard_pass import find_directions
 from rffpk.anneal.records import PowerMean
-from rffpk.rows import checks
+from rffpk.rows import checks, table
 from rffpk.rows.arrays import Array, Identity, Map
 from rffpk.rows.door import Schema, check_views
 from rffpk.rows.passes import accurate_cost, make_rows, one_pass, pass_of_block
@@ -20,17 +20,7 @@ from rffpk.rows.rows import Rows, present_bits
 from rffpk.rows.sample import parts_of
 from rffpk.rows.store import Storage, mapped_views
 from rffpk.rows.sums import Sums, hard_weights, onto_sphere, power_weights
-from rffpk.rows.table import (
-    Columns,
-    UnitRows,
-    column_means,
-    concatenated,
-    occupied_columns,
-    skip_zeros,
-    some_columns,
-    squared_distances,
-    unit_rows,
-)
+from rffpk.rows.table import Columns, UnitRows
 from rffpk.system import config
 from rffpk.system.linalg import gaps_of
 from rffpk.system.tiles import by_blocks
@@ -195,8 +185,8 @@ class CentroidModel:
         chosen = np.sort(np.concatenate(spread))
         new = parts_of(X, None, self.schema)
         parts = ((part.tables[0], chosen - part.begin) for part in new)
-        rows = concatenated([x[at[(at >= 0) & (at < len(x))]] for x, at in parts])
-        rows = unit_rows(rows) if is_cosine else rows
+        rows = table.concatenated([x[at[(at >= 0) & (at < len(x))]] for x, at in parts])
+        rows = table.unit_rows(rows) if is_cosine else rows
         places = [np.searchsorted(chosen, index) for index in spread]
         return [
             int(index[_middle(rows[at])]) if len(at) else None for index, at in zip(spread, places)
@@ -234,14 +224,14 @@ def _without_empty(
     """Drop the columns of sparse views that are zero in all rows and in all centroids.
 
     Return columns, maps, shifts and centroids without them. Dense views stay as they are."""
-    if not skip_zeros(*xs):
+    if not table.skip_zeros(*xs):
         return xs, maps, shifts, centers
     occupied, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
     for x, mapped, shift, part in zip(xs, maps, shifts, np.split(centers, edges, axis=1)):
         own = isinstance(mapped, Identity)
-        index = occupied_columns(x, (shift != 0) | part.any(axis=0)) if own else None
+        index = table.occupied_columns(x, (shift != 0) | part.any(axis=0)) if own else None
         if index is not None:
-            x, shift, part = some_columns(x, index), shift[index], part[:, index]
+            x, shift, part = table.some_columns(x, index), shift[index], part[:, index]
             mapped = Identity(len(index))
         occupied.append((x, mapped, shift, part))
     columns, left, shifts, parts = map(list, zip(*occupied))
@@ -255,10 +245,10 @@ def _middle(x: Columns) -> int:
     Stop when about the square root of the number of rows is left."""
     index, least = np.arange(len(x)), math.isqrt(len(x))
     while True:
-        nearest = index[squared_distances(x[index], column_means(x[index])).argmin()]
+        nearest = index[table.squared_distances(x[index], table.column_means(x[index])).argmin()]
         if len(index) <= least:
             return int(nearest)
-        squares = squared_distances(x[index], column_means(x[[nearest]]))
+        squares = table.squared_distances(x[index], table.column_means(x[[nearest]]))
         index = index[np.argsort(squares, kind="stable")[: (len(index) + 1) // 2]]
 
 

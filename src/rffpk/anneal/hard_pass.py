@@ -87,15 +87,6 @@ def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
 Errors = Callable[[Array], Array]
 
 
-def shifts_of(rows: Rows, before: Array, theta: Array) -> Array:
-    """Return upper bounds (k,) of the distances that the centroids moved from `before` to `theta`.
-
-    The bounds have the dtype of the rows."""
-    shift = rows.scaled(theta.astype(np.float64) - before)
-    eps = float(np.finfo(rows.dtype).eps)
-    return np.asarray(np.sqrt((shift**2).sum(axis=1)) * (1 + 4 * eps), dtype=rows.dtype)
-
-
 def undecided(
     labels: Array, bounds: tuple[Array, Array], shifts: Array, most_others: Array
 ) -> NDArray[np.bool_]:
@@ -397,7 +388,8 @@ def _among_near(
     changed = np.flatnonzero(labels != before.labels)
     _add_rows(rows, N, changed, labels)
     G = np.bincount(labels, rows.weight, len(at)).astype(np.float64)
-    sums = _sums(rows, theta, before.squares, N, G, _weighted(rows, own))
+    hard = rows.weight_unit * float(np.multiply(own, rows.weight, dtype=np.float64).sum())
+    sums = _sums(rows, theta, before.squares, N, G, hard)
     assigned = replace(
         before, labels=labels, every=False, cost=_cost(rows, sums, theta), own=own, other=other,
         near=near, bounds=None,
@@ -441,7 +433,9 @@ def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, A
     assert bounds is not None
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
     upper, lower, N, G = bounds.upper, bounds.lower, bounds.N.copy(), bounds.G.copy()
-    shifts = shifts_of(rows, bounds.at, at)
+    moved = (rows.scaled(at.astype(np.float64) - bounds.at) ** 2).sum(axis=1)
+    # upper bounds of the distances that the centroids moved
+    shifts = (np.sqrt(moved) * (1 + 4 * float(np.finfo(rows.dtype).eps))).astype(rows.dtype)
     mask = undecided(labels, (upper, lower), shifts, _most_of_others(shifts, near))
     if np.count_nonzero(mask) > TUNING.hardpasses.most_active * rows.n:
         return None
@@ -504,11 +498,6 @@ def _cost(rows: Rows, sums: Sums, theta: Array) -> float:
     """Return the hard objective of the labels after the centroids have moved to their means."""
     at = rows.centroids(sums, theta)
     return sums.cost_at(at, rows.alpha) if sums.hard > 0 else 0.0
-
-
-def _weighted(rows: Rows, costs: Array) -> float:
-    """Return the sum of `costs` (n,) times the unscaled weights of the rows."""
-    return rows.weight_unit * float(np.multiply(costs, rows.weight, dtype=np.float64).sum())
 
 
 def add(before: Assignment, count: int) -> Assignment:
@@ -580,12 +569,13 @@ def _visit(rows: Rows, at: Array, labels: Array, near: Array) -> tuple[Array, Ar
 
     Return new labels (n,), the least squared distances (n,), the second least squared distances
     (n,), and the weighted sums (k, F) of the rows that keep their labels."""
-    (order, ends), is_unit = _by_label(labels, len(at)), isinstance(rows.maps[0], Unit)
-    result: tuple[Array, Array, Array, Array] = config.backend().near_pass(
-        rows.xs[0], is_unit, rows.shifts[0], for_core(rows.weight), at, near, order, ends,
-        rows.n_threads,
+    ones = np.ones(rows.n, dtype=bool)
+    by_row = csr_array((ones, labels, np.arange(rows.n + 1)), shape=(rows.n, len(at)))
+    by_label = by_row.tocsc()  # the rows of the label j: from the j-th pointer to the next
+    return config.backend().near_pass(
+        rows.xs[0], isinstance(rows.maps[0], Unit), rows.shifts[0], for_core(rows.weight), at, near,
+        by_label.indices.astype(np.int32), by_label.indptr.astype(np.int64), rows.n_threads,
     )  # fmt: skip
-    return result
 
 
 def _add_rows(rows: Rows, N: Array, moved: Array, labels: Array, sign: float = 1.0) -> None:
@@ -600,13 +590,3 @@ def _add_rows(rows: Rows, N: Array, moved: Array, labels: Array, sign: float = 1
         new = labels[index]
         first = np.flatnonzero(np.r_[True, new[1:] != new[:-1]])
         N[new[first]] += np.add.reduceat(x, first)
-
-
-def _by_label(labels: Array, k: int) -> tuple[Array, Array]:
-    """Return the row indices (n,) sorted by label, and the position (k + 1,) of each label's first.
-
-    Rows of the label j are at the positions from the j-th to the next."""
-    ones = np.ones(len(labels), dtype=bool)
-    by_row = csr_array((ones, labels, np.arange(len(labels) + 1)), shape=(len(labels), k))
-    by_label = by_row.tocsc()
-    return by_label.indices.astype(np.int32), by_label.indptr.astype(np.int64)

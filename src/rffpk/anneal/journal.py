@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -147,7 +147,11 @@ class FileJournal(Journal):
 
     def _restored(self) -> State:
         """Return the state after the last call in the file; restore history and random numbers."""
-        self._history.restore(self._rest["history"])
+        records = self._history.records
+        records[:] = self._rest["history"]
+        for record in records:
+            if "kernel_weights" in record:
+                record["kernel_weights"] = np.array(record["kernel_weights"])
         self._random.set_state(self._rest["random"])
         state: State = record_of(State, self._stored)
         self._stored, self._rest = {}, {}
@@ -166,18 +170,13 @@ _RECORDS = {"best": State, "assigned": Assignment, "bounds": Bounds}
 def arrays_of_record(record: Any, prefix: str = "") -> dict[str, Array]:
     """Return the fields of a record, and of the records in it, as arrays by name."""
     arrays = dict[str, Array]()
-    for name in _names(record):
+    for name in record._fields if isinstance(record, State) else vars(record):
         value = getattr(record, name)
         if name in _RECORDS and value is not None:
             arrays |= arrays_of_record(value, f"{prefix}{name}.")
         elif value is not None:
             arrays[prefix + name] = np.asarray(value)
     return arrays
-
-
-def _names(record: Any) -> Iterable[str]:
-    """Return the names of the fields of a record."""
-    return record._fields if isinstance(record, State) else vars(record)
 
 
 def record_of(cls: type[Any], arrays: dict[str, Array]) -> Any:

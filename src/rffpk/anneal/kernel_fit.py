@@ -12,20 +12,10 @@ import numpy as np
 from sklearn.cluster import k_means
 from sklearn.preprocessing import normalize
 
-from rffpk.anneal import decompositions
-from rffpk.anneal.convergence_warnings import (
-    Cause,
-    Ending,
-    few_rows,
-    rows_of_clusters,
-    warn_if_indefinite,
-)
-from rffpk.anneal.fitted import (
-    KernelCentroids,
-    gaps_to_centroids,
-    memberships_at,
-    unit_weights,
-)
+from rffpk.anneal import convergence_warnings, decompositions
+from rffpk.anneal.convergence_warnings import Cause, Ending
+from rffpk.anneal.fit import Data
+from rffpk.anneal.fitted import KernelCentroids, gaps_to_centroids, memberships_at, unit_weights
 from rffpk.anneal.kernel_steps import KernelLevel, KernelRows, squared_norms
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Plan, Result, StartEnd, anneal
@@ -73,9 +63,8 @@ class KernelProblem:
         initial = None if named else _given_weights(self.init, context.k, len(xs[0]))
         rows = _kernel_rows(self, opened, context)
         kernels, alpha = self.level(rows, context), rows.equal
-        if context.journal.keeps:
-            computed = rows.variance, rows.diagonals
-            context.journal.begin(context.history, context.random, opened, *computed)
+        computed = rows.variance, rows.diagonals
+        context.journal.begin(context.history, context.random, opened, *computed)
         data = partial(KernelData, self, opened, kernels)
         if self.exact or initial is not None:
             is_random = initial is not None or self.init == "random"
@@ -115,7 +104,7 @@ class ComponentLevel(FeatureLevel):
 
 
 @dataclass(frozen=True)
-class KernelData:
+class KernelData(Data):
     """The rows of a fit with their kernels, or with principal components of the kernels."""
 
     problem: KernelProblem
@@ -132,29 +121,16 @@ class KernelData:
         """Return the state of a start at its initial centroids.
 
         On the kernels centroids are weights of the rows, and on components points (k, r)."""
-        if self.given is not None:
-            return self.kernels.first(self.given, self.alpha)
-        W = initial_weights(self.kernels.rows, self.components, self.problem.init)
+        W = self.given
+        if W is None:
+            W = initial_weights(self.kernels.rows, self.components, self.problem.init)
         if isinstance(self.search, KernelLevel):
             return self.kernels.first(W, self.alpha)
-        x = self.search.rows.xs[0]
-        return State(W @ x, self.search.rows.alpha)
-
-    def settled(self, state: State, end: StartEnd) -> tuple[State, StartEnd]:
-        """Return the state unchanged: the last passes are made on the kernels."""
-        return state, end
-
-    def softened(self, state: State, end: StartEnd) -> tuple[KernelData, State, StartEnd]:
-        """Return the arguments unchanged: starts already end at the exponent of memberships."""
-        return self, state, end
+        return State(W @ self.search.rows.xs[0], self.search.rows.alpha)
 
     def later(self) -> list[KernelLevel]:
         """Return the level of the kernels, if starts ran on components."""
         return [] if self.search is self.kernels else [self.kernels]
-
-    def sample_of_far_rows(self, level: Any) -> Rows | None:
-        """Return None: starts have seen all rows."""
-        return None
 
     def result(
         self, level: KernelLevel, state: State, end: StartEnd, write: Callable[..., Any] | None
@@ -185,7 +161,9 @@ class KernelData:
             ending = replace(ending, found=ending.k)
         causes = list[Cause]()
         if ending.found < ending.k:
-            causes = [few_rows("X", self.opened.tables, self.opened.weight)]
+            causes = [
+                partial(convergence_warnings.few_rows, "X", self.opened.tables, self.opened.weight)
+            ]
         return Result(attributes, end, ending, causes, self, rows)
 
 
@@ -246,7 +224,7 @@ def _kernel_rows(problem: KernelProblem, opened: Opened, context: FitContext) ->
     for view, kernel in enumerate(kernels):
         if not kernel.definite:
             values = ritz_values(partial(_product, rows, view), rows.n)
-            rows.definite &= not warn_if_indefinite(f"kernel {view}", values)
+            rows.definite &= not convergence_warnings.warn_if_indefinite(f"kernel {view}", values)
     if problem.smoothing:
         means = np.average(rows.diagonals, axis=1, weights=weight, keepdims=True)
         rows.diagonals = rows.diagonals + problem.smoothing * means
@@ -367,6 +345,6 @@ def _ending(rows: KernelRows, fitted: dict[str, Any], d: Array, s: float, plan: 
     if math.isinf(s):
         return ending
     counted = np.flatnonzero(rows.counted)
-    index = counted[rows_of_clusters(labels[counted], k)]
+    index = counted[convergence_warnings.rows_of_clusters(labels[counted], k)]
     u = power_weights(d[index], s)[2]
     return ending.of_memberships(u, labels[index], d[index], lambda part: centroids.between[part])

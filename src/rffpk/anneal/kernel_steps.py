@@ -18,11 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _core
-from rffpk.anneal.decompositions import (
-    components_for_clusters,
-    exponent_of_gram,
-    total_squares,
-)
+from rffpk.anneal import decompositions
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Stage, StageEnd, nearly_hard_exponent
 from rffpk.anneal.steps import COINCIDENT, costliest, row_costs
@@ -184,10 +180,8 @@ class KernelLevel:
         objective."""
         rule = _core.HARD if is_hard(s, self.rows.dtype) else _core.POWER
         weight, n_threads = self.rows.p.astype(self.rows.dtype), self.context.n_threads
-        result: tuple[Array, float, float] = config.backend().weigh_products(
-            *self._combined(state), weight, rule, s, n_threads
-        )
-        return result
+        weigh = config.backend().weigh_products
+        return weigh(*self._combined(state), weight, rule, s, n_threads)
 
     def _disturbed(self, state: State, size: float) -> State:
         """Move every centroid at random, by `size` of the features' standard deviation."""
@@ -220,8 +214,15 @@ class KernelRows:
                 )
         line = -(-self.n // _core.SKINNY_STRIDE) * _core.SKINNY_STRIDE
         needed = sum(self.n * line * kernel.dtype.itemsize for kernel in kernels)
-        stored = context.storage.check_fits(needed, "the kernel matrices")
-        self.stored = self._matrices() if stored else None
+        self.stored: list[Array] | None = None
+        if context.storage.check_fits(needed, "the kernel matrices"):
+            self.stored = [_core.empty_matrix(self.n, self.n, self.dtype) for _ in kernels]
+
+            def fill(tile: tuple[slice, slice]) -> None:
+                for kernel, matrix in zip(kernels, self.stored or ()):
+                    matrix[tile] = kernel.block(*tile)
+
+            run_all(fill, tiles(self.n, self.n), context.n_threads)
         self.counted = self.p > 0
         index = np.flatnonzero(self.counted)
         # indices (m,) of evenly spaced rows of positive weight, for decompositions
@@ -233,17 +234,6 @@ class KernelRows:
         plain = self.squares(self.equal, 1.0 * self.counted) / len(index)
         resolved = 1e3 * float(np.finfo(self.dtype).eps)
         checks.check_weighted_variance(self.variance, plain, resolved, self.dtype)
-
-    def _matrices(self) -> list[Array]:
-        """Compute and return the kernel matrices (n, n), by tiles and threads."""
-        matrices = [_core.empty_matrix(self.n, self.n, self.dtype) for _ in self.kernels]
-
-        def fill(tile: tuple[slice, slice]) -> None:
-            for kernel, matrix in zip(self.kernels, matrices):
-                matrix[tile] = kernel.block(*tile)
-
-        run_all(fill, tiles(self.n, self.n), self.context.n_threads)
-        return matrices
 
     def multiply(self, W: Array, precise: bool = False) -> Array:
         """Return the products W K_l with all kernels, (L, m, n), for W (m, n).
@@ -310,7 +300,7 @@ class KernelRows:
         p = self.p[self.some]
         inside = p * (labels[:, None] == labels)
         apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)  # from the means
-        return exponent_of_gram(apart @ gram @ apart.T, p)
+        return decompositions.exponent_of_gram(apart @ gram @ apart.T, p)
 
     def components(self, alpha: Array) -> tuple[Rows, float]:
         """Return rows whose features are principal components of a weighted sum of kernels.
@@ -334,7 +324,7 @@ class KernelRows:
         whole: Callable[[], Array] | None = None
         if n <= TUNING.components.kernel_rows:
             whole = partial(multiply, np.eye(n))
-        squares, _, images = components_for_clusters(
+        squares, _, images = decompositions.components_for_clusters(
             multiply, whole, total, n, self.context.k,
             lambda r: storage.fits(5 * 8 * n * r),  # five copies in float64
         )  # fmt: skip
@@ -342,7 +332,7 @@ class KernelRows:
         scale = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=resolved)
         x = np.ascontiguousarray(images * scale / np.where(root > 0, root, 1)[:, None])
         rows = column_rows(x, self.p, self.context.n_threads)
-        return rows, max(total - total_squares(rows), 0.0)
+        return rows, max(total - decompositions.total_squares(rows), 0.0)
 
 
 def kernel_coordinates(kernel: FittedKernel) -> NDArray[np.float64]:

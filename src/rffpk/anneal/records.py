@@ -19,7 +19,7 @@ from rffpk.rows.arrays import Array, Fourier
 from rffpk.rows.passes import some_features, view_variances
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import rounding_error, view_penalty, view_weights
-from rffpk.rows.table import Columns, column_blocks, squared_distances
+from rffpk.rows.table import column_blocks, squared_distances
 from rffpk.rows.weights import are_ones
 from rffpk.system.tuning import TUNING
 
@@ -123,15 +123,11 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
     medians = []
     for view in range(len(rows.xs)):
         those = some.view(view)
-        distances = _distances_from_median(some_features(those), those.weight)
+        features = some_features(those)
+        middle = [_median(part, those.weight).copy() for part in column_blocks(features)]
+        distances = squared_distances(features, np.concatenate(middle))
         medians.append(_median(distances[:, None], those.weight)[0])
     return np.array(medians)
-
-
-def _distances_from_median(features: Columns, weight: Array) -> Array:
-    """Return squared distances (n,) of rows from the weighted medians of their columns."""
-    medians = [_median(part, weight).copy() for part in column_blocks(features)]
-    return squared_distances(features, np.concatenate(medians))
 
 
 def _median(values: Array, weight: Array) -> Array:

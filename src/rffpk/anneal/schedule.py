@@ -11,9 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rffpk.anneal.convergence_warnings import Cause, Ending
 from rffpk.anneal.records import Journal, State
 from rffpk.rows.arrays import Array
@@ -157,13 +154,6 @@ class History:
                 }
             )
 
-    def restore(self, records: list[dict[str, Any]]) -> None:
-        """Replace the records by records that were read from JSON."""
-        self.records[:] = records
-        for record in self.records:
-            if "kernel_weights" in record:
-                record["kernel_weights"] = np.array(record["kernel_weights"])
-
 
 @dataclass(frozen=True)
 class FitContext:
@@ -176,7 +166,7 @@ class FitContext:
     storage: Storage = field(default_factory=lambda: Storage("auto"))  # of features
     journal: Journal = field(default_factory=Journal)
     # (L,), the share of the rows that has each view; None: all have all
-    coverage: NDArray[np.float64] | None = None
+    coverage: Array | None = None
 
     @property
     def many(self) -> bool:

@@ -13,16 +13,12 @@ from numpy.typing import NDArray
 from rffpk.anneal.hard_pass import Assignment, Need, add, hard_plan, step
 from rffpk.rows import advice, checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.door import Schema, Shape, check_views
+from rffpk.rows.door import Schema, check_views
 from rffpk.rows.draws import MANY, Draws, uneven
 from rffpk.rows.passes import column_rows, one_pass
 from rffpk.rows.rows import Rows, present_views
 from rffpk.rows.sums import Sums
-from rffpk.rows.table import (
-    Columns,
-    dense,
-    has_view,
-)
+from rffpk.rows.table import Columns, dense, has_view
 from rffpk.rows.weights import ones
 from rffpk.system import config
 from rffpk.system.report import without
@@ -80,16 +76,15 @@ class Parts:
 
 
 def checked_centroids(
-    centroids: Any, expected: tuple[int, int], names: NDArray[np.object_] | None = None
+    centroids: Any, expected: tuple[int, int], names: tuple[str, ...] = ()
 ) -> Array:
     """Check initial centroids from an array or a frame; return an array of shape `expected`.
 
     `names` are the names of the columns of X, if features are columns. A frame must have them."""
     checks.check_plain(centroids, "init")
-    columns = list(getattr(centroids, "columns", []))
-    named = columns and all(isinstance(column, str) for column in columns)
-    if names is not None and named:
-        advice.give(advice.NAMES, "init", tuple(columns), fitted=tuple(names))
+    columns = tuple(getattr(centroids, "columns", ()))
+    if names and columns and all(isinstance(column, str) for column in columns):
+        advice.give(advice.NAMES, "init", columns, fitted=names)
     with checks.named("init"):
         centroids = np.array(checks.written_out(centroids), dtype=np.float64, order="C")
     if centroids.shape != expected:
@@ -107,7 +102,7 @@ def given_rows(schema: Schema, init: Any, k: int) -> list[Columns]:
     shape = schema.fitted
     assert shape is not None
     if not shape.listed:
-        init = checked_centroids(init, (k, shape.n_columns), column_names(shape))
+        init = checked_centroids(init, (k, shape.n_columns), shape.names[0])
     with checks.named("init"), without(UserWarning):  # arrays have no names of columns
         xs, _ = check_views(init, schema)
     if len(xs[0]) != k:
@@ -115,12 +110,6 @@ def given_rows(schema: Schema, init: Any, k: int) -> list[Columns]:
     if not all(has_view(x).all() for x in xs):
         raise ValueError("init: contains NaN. Pass all views of each row.")
     return xs
-
-
-def column_names(shape: Shape) -> NDArray[np.object_] | None:
-    """Return the names of the columns of one frame; None if there are none."""
-    names = () if shape.listed else shape.names[0]
-    return np.array(names, dtype=object) if names else None
 
 
 def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any) -> Array:
@@ -237,25 +226,23 @@ def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Arra
     The function takes the centroids, and how many of the last of them are new since its last call.
     It returns the sums, the labels (n,), and the squared distances (n,) from the nearest centroids.
     If there are many centroids, rows are compared only with candidate lists."""
-    if not hard_plan(rows, len(drawn.chosen), learns_weights=False).near:
+    found: Assignment | None = None
+    if hard_plan(rows, len(drawn.chosen)).near:
+        drawn.see_added()
+        origin = np.zeros((1, len(rows.shift)))
+        squares = float(one_pass(rows, origin, -math.inf)[0].Q.sum())
+        found = Assignment(drawn.labels, squares, every=True, own=drawn.nearest)
 
-        def among_all(theta: Array, new: int) -> tuple[Sums, Array, Array]:
+    def visit(theta: Array, new: int) -> tuple[Sums, Array, Array]:
+        nonlocal found
+        if found is None:
             sums, outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest"))
             return sums, outputs["labels"], outputs["nearest"]
-
-        return among_all
-    drawn.see_added()
-    origin = np.zeros((1, len(rows.shift)))
-    squares = float(one_pass(rows, origin, -math.inf)[0].Q.sum())
-    found = Assignment(drawn.labels, squares, every=True, own=drawn.nearest)
-
-    def among_near(theta: Array, new: int) -> tuple[Sums, Array, Array]:
-        nonlocal found
         sums, found = step(rows, theta, add(found, new) if new else found, Need())
         assert found.own is not None
         return sums, found.labels, found.own
 
-    return among_near
+    return visit
 
 
 def _far_rows(

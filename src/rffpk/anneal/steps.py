@@ -21,14 +21,7 @@ from rffpk.anneal.hard_pass import HardPlan, Need, hard_plan, step
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Stage, StageEnd, nearly_hard_exponent
 from rffpk.rows.arrays import Array
-from rffpk.rows.passes import (
-    Moved,
-    move,
-    one_pass,
-    pass_of_block,
-    shifted_features,
-    take_steps,
-)  # fmt: skip
+from rffpk.rows.passes import Moved, move, one_pass, pass_of_block, shifted_features, take_steps
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import Step, empty_clusters, is_hard
 from rffpk.rows.weights import for_core
@@ -164,16 +157,13 @@ class FeatureLevel:
         that."""
         rows, theta = self.at(state), moved.theta
         repairs = self._relocate(state, theta, empty_clusters(moved.sums.G, rows.dtype))
-        distinct = self.count_distinct(rows, theta, result.hard)
-        shift, merged = self._shift(rows, theta, moved.previous), distinct < len(theta)
-        return result._replace(shift=shift, distinct=distinct, merged=merged, repairs=repairs)
-
-    def count_distinct(self, rows: Rows, theta: Array, hard: float) -> int:
-        """Count the distinct centroids of theta (k, F).
-
-        The tolerance is relative to the hard objective `hard`, but not below rounding errors."""
         relative, absolute = self._close()
-        return count_distinct(rows.scaled(theta), max(relative * hard, absolute))
+        close = max(relative * result.hard, absolute)
+        distinct = config.backend().count_distinct(rows.scaled(theta), close)
+        squares = float((rows.scaled(theta - moved.previous) ** 2).sum()) / len(theta)
+        shift = math.sqrt(squares / self.variance) if self.variance > 0 else 0.0
+        merged = distinct < len(theta)
+        return result._replace(shift=shift, distinct=distinct, merged=merged, repairs=repairs)
 
     def nearly_hard_exponent(self, state: State) -> tuple[State, float]:
         """Return the exponent at which annealing would end at the centroids of a state."""
@@ -192,11 +182,6 @@ class FeatureLevel:
             return weigh(products, *squares, weight, _core.POWER, s, rows.n_threads)[1:]
 
         return state, float(nearly_hard_exponent(totals, rows.dtype))
-
-    def _shift(self, rows: Rows, theta: Array, previous: Array) -> float:
-        """Return the root mean square shift of centroids, in standard deviations of features."""
-        moved = float((rows.scaled(theta - previous) ** 2).sum()) / len(theta)
-        return math.sqrt(moved / self.variance) if self.variance > 0 else 0.0
 
     def _close(self) -> tuple[float, float]:
         """Return two tolerances for coincident centroids, a relative and an absolute one.
@@ -230,15 +215,7 @@ class FeatureLevel:
         return len(chosen)
 
 
-# ---- which centroids coincide, and where centroids of empty clusters move ------------------------
-
-
-def count_distinct(theta: Array, close: float) -> int:
-    """Count the distinct rows of theta (k, F).
-
-    A centroid is distinct if its squared distance from each distinct centroid before it exceeds
-    `close`. O(k^2 F), but few features decide most pairs."""
-    return config.backend().count_distinct(theta, close)
+# ---- where centroids of empty clusters move ------------------------------------------------------
 
 
 _Costly = tuple[Array, Array]  # costs, the largest first, and features

@@ -15,25 +15,12 @@ from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Stage
 from rffpk.anneal.starts import k_means_plus_plus, seed_centroids
 from rffpk.anneal.steps import FeatureLevel
+from rffpk.rows import table
 from rffpk.rows.arrays import Array, adjusted_rand_index
 from rffpk.rows.draws import MANY
 from rffpk.rows.passes import column_rows, one_pass, total_variance
-from rffpk.rows.table import (
-    Columns,
-    centered,
-    occupied_columns,
-    rows_differ,
-    skip_zeros,
-    some_columns,
-)
-from rffpk.spaces.diffusion import (
-    DiffusionSpec,
-    Drawn,
-    FittedMap,
-    MapRows,
-    Option,
-    node_features,
-)
+from rffpk.rows.table import Columns
+from rffpk.spaces.diffusion import DiffusionSpec, Drawn, FittedMap, MapRows, Option, node_features
 from rffpk.spaces.graph import PRECOMPUTED
 from rffpk.spaces.neighbors import drawn_rows, landmark_numbers_of
 from rffpk.spaces.spectrum import UseOfGraph, wanted_pairs
@@ -87,9 +74,9 @@ def searched_clusters(
     Swaps would take most of the time, and change few choices. `random` is an existing generator
     that is seeded here, which is faster than making a new generator."""
     random.seed(0)
-    x = centered(X, X.dtype)
+    x = table.centered(X, X.dtype)
     rows = column_rows(x, weight, n_threads)
-    if k >= MANY or skip_zeros(x):
+    if k >= MANY or table.skip_zeros(x):
         seeds = seed_centroids(rows, x, k, "k-means++", random)
     else:  # differences take less time than passes, which also sum what centroids follow from
         seeds = x[
@@ -145,7 +132,7 @@ def chosen_map(
         whole = sample  # its graphs are computed already
     use: UseOfGraph = "always" if best.neighbors else "never" if is_whole else "if shown"
     option, inputs = best if best.neighbors else PLAIN, whole
-    if are_apart and len(X) > tuning.clear_rows and not skip_zeros(X):
+    if are_apart and len(X) > tuning.clear_rows and not table.skip_zeros(X):
         inputs = replace(whole, spec=replace(spec, n_landmarks=n_landmarks))
     drawn = inputs.draw(option, use, seed())
     if inputs is not whole and drawn.found.parts.n_kept < k:
@@ -186,7 +173,7 @@ def _use_of_piles(drawn: Drawn) -> UseOfGraph | None:
         return None
     if n_nodes > k and len(diffusion.spectrum.able()):
         return None
-    differ = n_nodes >= k if metric == "cosine" else rows_differ(inputs.X)
+    differ = n_nodes >= k if metric == "cosine" else table.rows_differ(inputs.X)
     return "never" if differ else None
 
 
@@ -237,8 +224,8 @@ def _tried(whole: MapRows, options: list[Option], random: Any) -> tuple[MapRows,
     sample = replace(whole, X=x, weight=p, most_times=most)
     random, of_seeds = map(np.random.RandomState, (random.randint(2**31 - 1), 0))
     counts = list[int]()
-    occupied = occupied_columns(sample.columns)
-    columns = sample.columns if occupied is None else some_columns(sample.columns, occupied)
+    occupied = table.occupied_columns(sample.columns)
+    columns = sample.columns if occupied is None else table.some_columns(sample.columns, occupied)
 
     def clusters(option: Option) -> Array:
         """Return labels of the sample by k-means on the features of an option.

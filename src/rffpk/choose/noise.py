@@ -12,24 +12,12 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from rffpk.rows import checks
+from rffpk.rows import checks, table
 from rffpk.rows.arrays import Array, label_order
 from rffpk.rows.checks import Auto, is_option
-from rffpk.rows.dask_collections import kind_of
 from rffpk.rows.distinct import DistinctRows
 from rffpk.rows.sample import Opened, column_moments
-from rffpk.rows.table import (
-    Columns,
-    binary_columns,
-    concatenated,
-    dense,
-    distinct_rows,
-    plain,
-    scaled_columns,
-    side_by_side,
-    squared_norms,
-    unit_rows,
-)
+from rffpk.rows.table import Columns
 from rffpk.rows.weights import are_ones, ones
 from rffpk.spaces.neighbors import Neighbourhoods, k_means, near_path
 from rffpk.system.report import warn
@@ -51,15 +39,6 @@ class Noise:
             attributes["outlier_scores_"] = self.scores
         if "memberships_" in attributes:
             attributes["memberships_"][self.rows] = 0
-
-
-def check_no_dask(X: Any) -> None:
-    """Refuse a collection of Dask, whose rows are not compared."""
-    if kind_of(X) == "dask":
-        raise TypeError(
-            "X is a Dask collection, but noise needs rows in memory or a source: pass its blocks "
-            "as a source, or noise=None."
-        )
 
 
 def find_noise(
@@ -174,7 +153,7 @@ class Outliers:
         squares = np.empty(len(xs[0]), dtype=xs[0].dtype)
         width = sum(x.shape[1] for x in xs)
         for rows in row_tiles(len(squares), width, TUNING.tiles.noise_numbers):
-            part = [plain(x[rows]) for x in xs]
+            part = [table.plain(x[rows]) for x in xs]
             joined = joined_views(part, self.scales, self.spherical, self.columns)
             squares[rows] = self._squares_of(joined, enough)
         return squares
@@ -245,9 +224,9 @@ def joined_views(
     views = xs[: len(scales)]
     if len(views) > 1:
         repeated = [np.full(x.shape[1], scale) for x, scale in zip(views, scales)]
-        views = [side_by_side([*map(scaled_columns, views, repeated)])]
-    joined = unit_rows(views[0]) if spherical else views[0]
-    return joined if columns is None else dense(joined).take(columns, axis=1)
+        views = [table.side_by_side([*map(table.scaled_columns, views, repeated)])]
+    joined = table.unit_rows(views[0]) if spherical else views[0]
+    return joined if columns is None else table.dense(joined).take(columns, axis=1)
 
 
 def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
@@ -256,7 +235,7 @@ def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
     A word is a column with two values that differ by at most the root of the total variance of the
     other columns. A row with a rare combination of words would be far from all rows, even if many
     rows are near it in the columns of numbers."""
-    two, step = binary_columns(X)
+    two, step = table.binary_columns(X)
     if not two.any():
         return None
     variance = 0.0
@@ -274,7 +253,7 @@ def outliers_of(
     The second result has the index of a row in the data set for each row of the sample. Distances
     are measured in the first `n_views` views. They depend only on the columns and the weights."""
     numbers, xs, mass, are_all = distinct.sample()
-    views = [plain(x) for x in (xs or [x[numbers] for x in sample.tables])[:n_views]]
+    views = [table.plain(x) for x in (xs or [x[numbers] for x in sample.tables])[:n_views]]
     variances = [column_moments(x, mass, 1).variance for x in views]
     scales = tuple(1 / math.sqrt(v) if v > 0 else 1.0 for v in variances)
     rows = joined_views(views, scales, spherical)
@@ -286,10 +265,10 @@ def outliers_of(
         mean = sample.weight.sum() / len(more)
         mass = np.r_[mass, np.full(len(more), mean) if are_ones(weight) else weight]
         numbers, least = np.r_[numbers, more], copies * mean
-        rows = concatenated([rows, joined_views(xs, scales, spherical, columns)])
+        rows = table.concatenated([rows, joined_views(xs, scales, spherical, columns)])
     references, index = _references(rows, mass, m, least)
     nearest = Neighbourhoods(references, copies, 0.0, sample.how.n_threads)
-    length = math.sqrt(float(np.median(squared_norms(references))))
+    length = math.sqrt(float(np.median(table.squared_norms(references))))
     # of the coordinates of a row, two relative errors change a distance
     rounding = 2 * float(np.finfo(references.dtype).eps) * length
     cells = None if are_all else cells_of(references, sample.how.n_threads)
@@ -307,7 +286,7 @@ def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Colum
     A heavy row is repeated so often that all its neighbors are copies of it. Its distance is then
     zero, and it is never noise. The indices are of `rows`, one for each returned row."""
     copies = TUNING.noise.neighbors + 1
-    distinct, number = distinct_rows(rows)
+    distinct, number = table.distinct_rows(rows)
     n = len(distinct)
     first = np.unique(number, return_index=True)[1]
     own, rest = (np.bincount(number[part], mass[part], n) for part in (slice(m), slice(m, None)))

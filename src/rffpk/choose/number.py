@@ -20,14 +20,7 @@ from rffpk.rows.arrays import Array
 from rffpk.rows.door import Kind, Shape
 from rffpk.rows.passes import column_rows
 from rffpk.rows.sample import Opened, column_moments
-from rffpk.rows.table import (
-    Columns,
-    dense,
-    distinct_rows,
-    scaled_columns,
-    side_by_side,
-    unit_rows,
-)
+from rffpk.rows.table import Columns, dense, distinct_rows, scaled_columns, side_by_side, unit_rows
 from rffpk.spaces.diffusion import DiffusionSpec, MapRows
 from rffpk.spaces.graph import graph_diffusion
 from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, matched

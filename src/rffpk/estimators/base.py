@@ -30,7 +30,7 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto, Level
 from rffpk.rows.dask_collections import by_partitions
-from rffpk.rows.door import Kind, Schema, Shape, check_views
+from rffpk.rows.door import Schema, Shape, check_views
 from rffpk.rows.table import Columns
 from rffpk.system.config import __version__
 from rffpk.system.report import LOGGER, Progress
@@ -55,23 +55,17 @@ def parameters(cls: C) -> C:
     return cls
 
 
-def _series(version: str) -> tuple[str, ...]:
-    """Return the leading numbers of a version; pickles are read only by versions that share them.
-
-    They are the major number, and before 1.0 also the minor number."""
-    parts = version.split(".")
-    return tuple(parts[: 2 if parts[0] == "0" else 1])
-
-
 class VersionError(ValueError):
     """A pickle or a model file of a version that this one does not read."""
 
 
 def check_version(written: str, what: str) -> None:
-    """Refuse the state of an estimator of another version.
+    """Refuse the state of an estimator of a version with another major number.
 
-    `what` says what became of it."""
-    if _series(written) != _series(__version__):
+    Before version 1.0, also compare the minor number. `what` says what became of it."""
+    parts, own = written.split("."), __version__.split(".")
+    shared = 2 if own[0] == "0" else 1
+    if parts[:shared] != own[:shared]:
         raise VersionError(
             f"This {what} by rffpk {written}, and rffpk {__version__} does not read it: fit it "
             f"again, or install rffpk {written}."
@@ -87,6 +81,8 @@ class Estimator(
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     _shape: Shape
+
+    _takes = Schema("")  # what X may be; parameters add to it
 
     # The names that scikit-learn's guide for developers gives for the HTML representation.
     _doc_link_module = "rffpk"
@@ -129,8 +125,12 @@ class Estimator(
             return self
 
     def _schema(self) -> Schema:
-        """Return what X may be."""
-        return Schema(type(self).__name__)
+        """Return what X may be; `_takes` has the kind of an X that is precomputed."""
+        given = vars(self)
+        words = [given.get(name) for name in ("metric", "kernel", "kernels")]
+        precomputed = any(checks.is_option(word, "precomputed") for word in words)
+        kind = self._takes.kind if precomputed else "rows"
+        return self._takes._replace(name=type(self).__name__, kind=kind, views=given.get("views"))
 
     def _is_cosine(self) -> bool:
         """Return whether rows are compared by their directions."""
@@ -190,18 +190,6 @@ class Estimator(
         from rffpk.model_files import save
 
         save(self, path)
-
-
-def kernel_schema(estimator: Any, kernels: Any, several: bool = False, views: Any = None) -> Schema:
-    """Return what X may be for a class of kernels, by its parameters."""
-    kind: Kind = "kernels" if checks.is_option(kernels, "precomputed") else "rows"
-    return Schema(type(estimator).__name__, kind, several, views, warns_of_kernels=True)
-
-
-def graph_schema(estimator: Any, metric: Any) -> Schema:
-    """Return what X may be for a class of diffusion maps, by its parameter `metric`."""
-    kind: Kind = "graph" if checks.is_option(metric, "precomputed") else "rows"
-    return Schema(type(estimator).__name__, kind)
 
 
 @contextlib.contextmanager
@@ -276,13 +264,11 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
 
     def _gaps(self) -> tuple[Array, Array]:
         """Return squared distances (k, k) between centroids, and cluster masses (k,)."""
-        gaps: tuple[Array, Array] = self._fitted_model().gaps()
-        return gaps
+        return self._fitted_model().gaps()
 
     def _nearest_rows(self, X: Any) -> NDArray[np.intp]:
         """Return the index (k,) of an example row in X for each cluster."""
-        rows: NDArray[np.intp] = self._fitted_model().nearest_rows(X)
-        return rows
+        return self._fitted_model().nearest_rows(X)
 
     @property
     def probabilities_(self) -> Array:
@@ -340,8 +326,7 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         labels : ndarray of int32, shape (n_samples,)
             Indices of the clusters. For collections of Dask a Dask array.
         """
-        labels: NDArray[np.int32] = self._fitted_model().labels(X)
-        return labels
+        return self._fitted_model().labels(X)
 
     @by_partitions
     def predict_proba(self, X: Any, *, s: float | None = None) -> Array:

@@ -16,7 +16,7 @@ from rffpk.anneal.feature_fit import Problem
 from rffpk.anneal.schedule import FitContext, Result
 from rffpk.choose.graph_choice import chosen_map, reason
 from rffpk.estimators.annealing import search_parameters
-from rffpk.estimators.base import graph_schema, parameters
+from rffpk.estimators.base import parameters
 from rffpk.estimators.partial import partial_fit
 from rffpk.estimators.power import AnnealedClusterer
 from rffpk.estimators.transformers import diffusion_map, diffusion_spec
@@ -27,12 +27,7 @@ from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, check_cache
 from rffpk.rows.table import dense, unit_rows
 from rffpk.rows.weights import ones
-from rffpk.spaces.diffusion import (
-    DiffusionMetric,
-    DiffusionSpace,
-    DiffusionSpec,
-    warn_of_graph,
-)
+from rffpk.spaces.diffusion import DiffusionMetric, DiffusionSpace, DiffusionSpec, warn_of_graph
 from rffpk.spaces.graph import Nodes, scaled
 from rffpk.spaces.neighbors import cluster_means, map_rows
 from rffpk.system.linalg import in_range
@@ -150,9 +145,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
     partial_fit = partial_fit
-
-    def _schema(self) -> Schema:
-        return graph_schema(self, self.metric)
+    _takes = Schema("", "graph")
 
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they define."""

@@ -13,7 +13,7 @@ from rffpk.anneal.plan import SearchParameters
 from rffpk.anneal.records import PowerMean, WeightedViews
 from rffpk.anneal.schedule import FitContext, Plan
 from rffpk.estimators.annealing import OF_KERNELS, Annealing, Word, search_parameters
-from rffpk.estimators.base import Clusterer, kernel_schema, parameters
+from rffpk.estimators.base import Clusterer, parameters
 from rffpk.estimators.fitting import fit_kernels, kernel_model
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Numbers
@@ -112,10 +112,7 @@ class KernelKMeans(Clusterer):
 
     annealing: Any = field(default=None, init=False)  # a parameter of KernelPowerKMeans
 
-    _annealed = False
-
-    def _schema(self) -> Schema:
-        return kernel_schema(self, self.kernel)
+    _annealed, _takes = False, Schema("", "kernels", warns_of_kernels=True)
 
     def _problem(self) -> KernelProblem:
         kernel = one_kernel(self.kernel, self.gamma, self.kernel_params, PRECOMPUTED)
@@ -293,9 +290,7 @@ class MultiKernelPowerKMeans(Clusterer):
 
     fit, _fitted_model = fit_kernels, kernel_model
     _annealed, _paper = True, OF_KERNELS
-
-    def _schema(self) -> Schema:
-        return kernel_schema(self, self.kernels, several=True, views=self.views)
+    _takes = Schema("", "kernels", several=True, warns_of_kernels=True)
 
     def _problem(self) -> KernelProblem:
         check_kernels(self.kernels)

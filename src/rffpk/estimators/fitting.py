@@ -293,11 +293,16 @@ def opened_rows(
     given = problem.search.sample
     how = sampling(model.n_clusters, model.n_jobs, random, given, problem.n_map_rows)
     if is_sought:
-        from rffpk.choose.noise import check_no_dask, find_noise
+        from rffpk.choose.noise import find_noise
         from rffpk.rows.distinct import DistinctRows
 
-        check_no_dask(X)
-        distinct = DistinctRows(keep=kind_of(X) != "memory")
+        kind = kind_of(X)
+        if kind == "dask":
+            raise TypeError(
+                "X is a Dask collection, but noise needs rows in memory or a source: pass its "
+                "blocks as a source, or noise=None."
+            )
+        distinct = DistinctRows(keep=kind != "memory")
     rows = open_rows(X, sample_weight, model._schema(), how, model.n_jobs, distinct)
     model._remember(rows.shape)
     if is_sought:

@@ -123,9 +123,7 @@ class FuzzyCMeans(Clusterer):
     n_buffered_: int = field(init=False)
 
     fit, partial_fit, _fitted_model = fit_features, partial_fit, centroid_model
-
-    def _schema(self) -> Schema:
-        return Schema(type(self).__name__, narrow=True)
+    _takes = Schema("", narrow=True)
 
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they define."""

@@ -209,7 +209,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     cache: Cache = "auto"
     cache_: bool = field(init=False)  # what a fit sets
 
-    _paper = OF_VIEWS
+    _paper, _takes = OF_VIEWS, Schema("", several=True, warns_of_kernels=True)
 
     # ---- parameters and views --------------------------------------------------------------------
 
@@ -280,10 +280,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return RandomFourierFeatures(D, kernel=name, gamma=parameter)
 
     def _schema(self) -> Schema:
-        return super()._schema()._replace(
-            several=True, views=self.views, may_lack=bool(self.allow_missing_views),
-            warns_of_kernels=True, arrange=self._views_of,
-        )  # fmt: skip
+        may_lack = bool(self.allow_missing_views)
+        return super()._schema()._replace(may_lack=may_lack, arrange=self._views_of)
 
     def _views_of(self, shape: Shape) -> tuple[int, ...]:
         """Return, for each view of the fit, the index of the table that it is computed from.

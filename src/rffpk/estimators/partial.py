@@ -117,7 +117,10 @@ def _labels(model: Any, X: Columns) -> Array:
 
 def _collect(model: Any, X: Columns, weight: Array, search: SearchParameters) -> None:
     """Add the rows of a batch to the kept rows; fit the model once there are enough."""
-    _check_squares(X)
+    # rows whose squares overflow must not be kept, because each later batch would then fail
+    numbers = entries(X)
+    largest = float(np.abs(numbers).max(initial=0))
+    checks.check_overflow(largest * largest * numbers.size, np.float64)
     parts = [*vars(model).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
     n = vars(model).get("n_buffered_", 0) + len(X)
     first = sample_size(search.k, "auto" if search.sample is None else search.sample)
@@ -130,15 +133,6 @@ def _collect(model: Any, X: Columns, weight: Array, search: SearchParameters) ->
         sample_weight=np.concatenate([weight for _, weight in parts]),
     )
     model._remember(model._shape._replace(names=names))
-
-
-def _check_squares(X: Columns) -> None:
-    """Raise an error if squares of the numbers in X would overflow.
-
-    Such rows must not be kept, because each later batch would then fail."""
-    numbers = entries(X)
-    largest = float(np.abs(numbers).max(initial=0))
-    checks.check_overflow(largest * largest * numbers.size, np.float64)
 
 
 def _follow(model: Any, X: Array, weight: Array, half_life: float | None) -> Array:

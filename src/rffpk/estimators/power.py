@@ -113,9 +113,7 @@ class PowerKMeans(AnnealedClusterer):
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
     partial_fit = partial_fit
-
-    def _schema(self) -> Schema:
-        return Schema(type(self).__name__, narrow=True)
+    _takes = Schema("", narrow=True)
 
     def _problem(self) -> Problem:
         search, maps = search_parameters(self), maps_of(self.metric, self.whitening)

@@ -119,9 +119,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     n_buffered_: int = field(init=False)
 
     partial_fit = partial_fit
-
-    def _schema(self) -> Schema:
-        return Schema(type(self).__name__, narrow=True, warns_of_kernels=True)
+    _takes = Schema("", narrow=True, warns_of_kernels=True)
 
     def _problem(self) -> Problem:
         given = search_parameters(self)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk.estimators.base import Estimator, fit_of, graph_schema, parameters, reporting
+from rffpk.estimators.base import Estimator, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Structure
@@ -251,8 +251,7 @@ class DiffusionMap(Estimator):
     random_state: Any = None
     n_jobs: int | None = None
 
-    def _schema(self) -> Schema:
-        return graph_schema(self, self.metric)
+    _takes = Schema("", "graph")
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count, islice
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -21,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk.anneal.convergence_warnings import Cause, few_rows, low_rank, warn_if_indefinite
 from rffpk.anneal.fitted import CentroidModel
 from rffpk.estimators.annealing import check_search_parameters
-from rffpk.estimators.base import Clusterer, fit_of, kernel_schema, parameters, reporting
+from rffpk.estimators.base import Clusterer, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.estimators.fitting import centroid_model, find_number, fit_model, rows_in_memory
 from rffpk.estimators.power import PowerKMeans
@@ -171,6 +172,7 @@ class KernelFusion(Clusterer):
     _needs_every_kernel = True  # whether one zero kernel among several is refused
     _stage = "weights"  # of the records of iterations
     _remedy = "take more iterations, or a larger tol"  # where max_iter is too small
+    _takes = Schema("", "kernels", several=True, warns_of_kernels=True)
     _balances_terms = False  # whether a common factor of all weights changes the result
     _bounds: ClassVar[dict[str, dict[str, Any]]] = {}  # of further parameters that are numbers
 
@@ -226,9 +228,6 @@ class KernelFusion(Clusterer):
 
     def _scale_matters(self) -> bool:
         return self._balances_terms
-
-    def _schema(self) -> Schema:
-        return kernel_schema(self, self.kernels, several=True, views=self.views)
 
     # ---- fitting ---------------------------------------------------------------------------------
 
@@ -288,8 +287,8 @@ class KernelFusion(Clusterer):
             self._fuse(rows, k, random)
             del self._progress, self._begun
             scaled = np.sqrt(rows.weight)[:, None] * self.embedding_  # has orthonormal columns
-            flaw = low_rank(scaled, xs, uneven(rows.weight))
-            causes = [few_rows("X", rows.tables, rows.weight), flaw]
+            flaw = partial(low_rank, scaled, xs, uneven(rows.weight))
+            causes: list[Cause] = [partial(few_rows, "X", rows.tables, rows.weight), flaw]
             cluster(self, k, rows, random, causes, progress)
             if self._clusterer._centroids.masses.all() and (text := flaw(k)):
                 warn(text, ConvergenceWarning)

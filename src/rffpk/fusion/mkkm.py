@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -576,9 +577,7 @@ class NystroemKernelKMeans(Clusterer):
     _clusterer: Any = field(init=False)  # a PowerKMeans of the embedding
 
     _fitted_model, transform = base.embedding_model, transform
-
-    def _schema(self) -> Schema:
-        return super()._schema()._replace(warns_of_kernels=True)
+    _takes = Schema("", warns_of_kernels=True)
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -627,7 +626,7 @@ class NystroemKernelKMeans(Clusterer):
             raw = nystroem_features(x, spec, "kernel", self.anchors_)
             self._features = self._restricted(raw, x, weight, n_threads)
             self.embedding_ = self._embedded([x])
-            base.cluster(self, k, rows, random, [few_rows("X", [x], weight)], progress)
+            base.cluster(self, k, rows, random, [partial(few_rows, "X", [x], weight)], progress)
         self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
         return self
 

@@ -14,7 +14,7 @@ from rffpk.anneal.kernel_steps import KernelLevel
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Plan, Schedule, given_starts
 from rffpk.estimators.annealing import check_search_parameters
-from rffpk.estimators.base import Clusterer, kernel_schema, parameters
+from rffpk.estimators.base import Clusterer, parameters
 from rffpk.estimators.fitting import fit_kernels, kernel_model
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Numbers
@@ -169,9 +169,7 @@ class RMKKM(Clusterer):
     cache_: bool = field(init=False)
 
     fit, _fitted_model = fit_kernels, kernel_model
-
-    def _schema(self) -> Schema:
-        return kernel_schema(self, self.kernels, several=True, views=self.views)
+    _takes = Schema("", "kernels", several=True, warns_of_kernels=True)
 
     def _problem(self) -> KernelProblem:
         check_search_parameters(self, get_args(Init), "an array")

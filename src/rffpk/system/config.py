@@ -193,35 +193,23 @@ def available_memory() -> int:
 
     It is the smallest of the limits of the machine, the container and the address space."""
     limits = [_machine_memory()]
-    for limit, used, parts in _CGROUPS:
+    for most, used, parts in _CGROUPS:
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
-            left = int(Path(limit).read_text()) - int(Path(used).read_text())
-            limits.append(left + _page_cache(Path(parts)))
-    with contextlib.suppress(
-        ImportError, OSError, ValueError
-    ):  # not on Windows; elsewhere no /proc
-        limits.append(_address_space())
+            left, sizes = int(Path(most).read_text()) - int(Path(used).read_text()), {}
+            if os.path.exists(parts):
+                sizes = dict(line.split() for line in Path(parts).read_text().splitlines())
+            # the system drops file pages when memory is short; a memory-mapped X has many
+            prefix = "total_" if "total_inactive_file" in sizes else ""  # v1, with groups inside
+            kinds = f"{prefix}inactive_file", f"{prefix}active_file"
+            limits.append(left + sum(int(sizes.get(kind, 0)) for kind in kinds))
+    with contextlib.suppress(ImportError, OSError):  # not on Windows; elsewhere no /proc
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # of `ulimit -v`
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        if limit != resource.RLIM_INFINITY:
+            limits.append(limit - pages * resource.getpagesize())
     return max(0, min(limits))
-
-
-def _page_cache(parts: Path) -> int:
-    """Return the bytes of file pages that count as used memory of a container.
-
-    The system drops such pages when memory is short. A memory-mapped X has many."""
-    found = dict(line.split() for line in parts.read_text().splitlines()) if parts.exists() else {}
-    prefix = "total_" if "total_inactive_file" in found else ""  # v1, with groups inside
-    return sum(int(found.get(f"{prefix}{kind}_file", 0)) for kind in ("inactive", "active"))
-
-
-def _address_space() -> int:
-    """Return the bytes that `ulimit -v` leaves, or raise a ValueError if there is no limit."""
-    import resource
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY:
-        raise ValueError("unlimited")
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    return limit - pages * resource.getpagesize()
 
 
 def _machine_memory() -> int:

@@ -152,7 +152,10 @@ def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
     n = len(M)
     pivots, rank, info = np.zeros(n, np.intc), np.zeros(1, np.intc), np.zeros(1, np.intc)
     order, tolerance, work = np.full(1, n, np.intc), np.full(1, tol), np.empty(2 * n)
-    routine = CFUNCTYPE(None, *[c_void_p] * 9)(_address("dpstrf"))
+    capsule = LowLevelCallable.from_cython(cython_lapack, "dpstrf")
+    pointer_of = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", pythonapi))
+    address = int(pointer_of(capsule.function, capsule.signature.encode()))
+    routine = CFUNCTYPE(None, *[c_void_p] * 9)(address)
 
     def decomposed() -> Array:  # it holds all arrays, however long it runs
         triangle = np.array(M, dtype=np.float64, order="F")
@@ -163,13 +166,6 @@ def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
 
     triangle = interruptible(n**3 / 3, decomposed)
     return triangle[: rank[0]], pivots - 1
-
-
-def _address(name: str) -> int:
-    """Return the address of a routine of LAPACK."""
-    routine = LowLevelCallable.from_cython(cython_lapack, name)
-    pointer_of = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", pythonapi))
-    return int(pointer_of(routine.function, routine.signature.encode()))
 
 
 def ritz_values(
