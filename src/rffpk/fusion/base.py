@@ -163,6 +163,9 @@ def _prepared(model: Any, embedding: Array) -> Array:
 # ---- fusions -------------------------------------------------------------------------------------
 
 
+FACTOR = {"low": 0, "high": checks.MAX_WEIGHT}  # the bounds of a weight of a term
+
+
 @parameters
 class KernelFusion(Clusterer):
     """Base of the methods that embed rows by kernels, for k-means. A subclass has `_learn`, from
@@ -444,10 +447,6 @@ def by_matrices(model: KernelFusion, Ks: list[Array]) -> Array:
 
 # ---- spectral steps ------------------------------------------------------------------------------
 
-
-# Bounds of weights of terms, and of numbers above zero.
-FACTOR = {"low": 0, "high": checks.MAX_WEIGHT}
-POSITIVE = {"low": 0, "include": "neither"}
 
 # Of equal minima the minimum of least norm is taken, by a multiple of the identity of this size.
 _RIDGE = 1e-12

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from rffpk.estimators.base import parameters
 from rffpk.fusion import base
-from rffpk.fusion.base import FACTOR, POSITIVE, Iteration, KernelFusion
+from rffpk.fusion.base import FACTOR, Iteration, KernelFusion
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns
@@ -778,7 +778,7 @@ class ONKC(KernelFusion):
     tol: float = 1e-4
 
     _balances_terms = True
-    _bounds: ClassVar = {"rho": POSITIVE, "diversity": FACTOR}
+    _bounds: ClassVar = {"rho": {"low": 0, "include": "neither"}, "diversity": FACTOR}
     _mapped = base.by_matrices
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:

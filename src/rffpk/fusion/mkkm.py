@@ -22,7 +22,7 @@ from rffpk.estimators.base import Clusterer, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.estimators.fitting import find_number, rows_in_memory
 from rffpk.fusion import base
-from rffpk.fusion.base import FACTOR, POSITIVE, Iteration, KernelFusion, transform
+from rffpk.fusion.base import FACTOR, Iteration, KernelFusion, transform
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
@@ -374,7 +374,7 @@ class SimpleMKKM(KernelFusion):
 
     tol: float = 1e-5
 
-    _bounds: ClassVar = {"tol": POSITIVE}
+    _bounds: ClassVar = {"tol": {"low": 0, "include": "neither"}}
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         """Minimize the alignment over the kernel weights, and record each point."""
