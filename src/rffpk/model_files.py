@@ -10,6 +10,7 @@ import json
 import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from inspect import signature
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints, overload
@@ -235,7 +236,7 @@ def _read(path: str) -> Any:
             model = make_pipeline(table, model)
     except RecursionError as error:
         raise ModelFileError("holds values that are nested too deeply.") from error
-    if unused := decoder.unused():
+    if unused := arrays.keys() - decoder.made.keys():
         raise ModelFileError(f"holds arrays that nothing refers to: {sorted(unused)[:3]}.")
     return model
 
@@ -257,12 +258,13 @@ def _scaled(model: Any, scales: dict[str, Any]) -> Pipeline:
 # ---- to JSON ------------------------------------------------------------------------------------
 
 
+@dataclass
 class Encoder:
     """Turns values into JSON and arrays; a TypeError names what cannot be stored."""
 
-    def __init__(self) -> None:
-        self.arrays: dict[str, Array] = {}
-        self._paths: dict[int, str] = {}  # of what occurs twice, by the identity of the object
+    arrays: dict[str, Array] = field(default_factory=dict)
+    # of what occurs twice, by the identity of the object
+    _paths: dict[int, str] = field(default_factory=dict)
 
     def estimator(self, model: Any, path: str = "") -> dict[str, dict[str, Any]]:
         """Return the parameters and the other attributes of an estimator, public ones first.
@@ -341,12 +343,12 @@ class Encoder:
 # ---- from JSON ----------------------------------------------------------------------------------
 
 
+@dataclass
 class Decoder:
     """Turns JSON and arrays into values; a ModelFileError is for what no Encoder writes."""
 
-    def __init__(self, arrays: dict[str, Array]) -> None:
-        self._arrays = arrays
-        self._made: dict[str, Any] = {}  # arrays, estimators and records, by path
+    arrays: dict[str, Array]
+    made: dict[str, Any] = field(default_factory=dict)  # arrays, estimators and records, by path
 
     def estimator(self, name: str, content: Any, path: str = "") -> Any:
         """Make an estimator of the package, by the name of its class."""
@@ -361,10 +363,6 @@ class Decoder:
         model = cls(**parameters)
         vars(model).update(attributes)
         return model
-
-    def unused(self) -> set[str]:
-        """Return the names of arrays that have not been read."""
-        return self._arrays.keys() - self._made.keys()
 
     def attributes(self, values: Any, path: str) -> dict[str, Any]:
         _require(isinstance(values, dict), "attributes without names")
@@ -387,18 +385,18 @@ class Decoder:
                 return slice(*self._entries([start, stop, step], path))
             case {"dtype": "float32" | "float64" as name}:
                 return np.dtype(name)
-            case {"same": str(other)} if other in self._made:
-                return self._made[other]
+            case {"same": str(other)} if other in self.made:
+                return self.made[other]
         [(kind, content)] = value.items()
-        self._made[path] = self._object(kind, content, path)
-        return self._made[path]
+        self.made[path] = self._object(kind, content, path)
+        return self.made[path]
 
     def _entries(self, values: list[Any], path: str) -> list[Any]:
         return [self._value(value, f"{path}[{i}]") for i, value in enumerate(values)]
 
     def _object(self, kind: str, content: Any, path: str) -> Any:
         """Make an object that other places of the model may refer to."""
-        array = self._arrays.get(path)
+        array = self.arrays.get(path)
         match kind, content:
             case "strings", ["O" | "U" as letter, *texts] if all(type(t) is str for t in texts):
                 return np.array(texts, dtype=object if letter == "O" else str)

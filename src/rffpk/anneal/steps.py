@@ -175,13 +175,10 @@ class FeatureLevel:
             distances = rows.effective_distances(distances)
         # d = |phi|^2 + |theta|^2 - 2 phi'theta, here with all in the last part
         squares = np.zeros_like(distances[:, 0]), np.zeros_like(distances[0])
-        products = np.ascontiguousarray(distances.T / -2)
-
-        def totals(s: float) -> tuple[float, float]:
-            weigh, weight = config.backend().weigh_products, for_core(rows.weight)
-            return weigh(products, *squares, weight, _core.POWER, s, rows.n_threads)[1:]
-
-        return state, float(nearly_hard_exponent(totals, rows.dtype))
+        fixed = np.ascontiguousarray(distances.T / -2), *squares, for_core(rows.weight), _core.POWER
+        weigh = config.backend().weigh_products
+        s = nearly_hard_exponent(lambda s: weigh(*fixed, s, rows.n_threads)[1:], rows.dtype)
+        return state, float(s)
 
     def _close(self) -> tuple[float, float]:
         """Return two tolerances for coincident centroids, a relative and an absolute one.

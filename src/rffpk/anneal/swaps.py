@@ -204,12 +204,12 @@ def _keyed(
     return kept
 
 
+@dataclass
 class Batches:
     """Swaps of batches of centroids, and the costs of the rows that they are drawn by."""
 
-    def __init__(self, level: FeatureLevel) -> None:
-        self.level = level
-        self._nearest: Array | None = None  # (n,), squared distances from the nearest centroids
+    level: FeatureLevel
+    _nearest: Array | None = None  # (n,), squared distances from the nearest centroids
 
     def cost(self, state: State) -> tuple[State, float]:
         """Return the state and its hard objective; keep the costs of the rows for `swap`."""
@@ -268,7 +268,11 @@ def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
     labels, nearest, second = _two_nearest(rows, state)
     raised = (second.astype(np.float64) - nearest) * rows.weight
     order = np.argsort(np.bincount(labels, raised, len(theta)), kind="stable")
-    neighbor = _nearest_others(rows, theta)
+    # squared distances between the centroids, without the squared length of one
+    scaled = rows.scaled(theta)
+    apart = (scaled**2).sum(axis=1) - 2 * (scaled @ scaled.T)
+    np.fill_diagonal(apart, np.inf)
+    neighbor = apart.argmin(axis=1)
     removed, kept = np.zeros((2, len(theta)), dtype=bool)
     left = count
     for j in order:
@@ -290,14 +294,6 @@ def _two_nearest(rows: Rows, state: State) -> tuple[Array, Array, Array]:
         return found.labels, found.own, found.other
     _, outputs = one_pass(rows, state.theta, -math.inf, want=("labels", "nearest", "second"))
     return outputs["labels"], outputs["nearest"], outputs["second"]
-
-
-def _nearest_others(rows: Rows, theta: Array) -> Array:
-    """Return the index of the centroid nearest to each centroid, apart from itself. O(k^2 F)."""
-    scaled = rows.scaled(theta)
-    distances = (scaled**2).sum(axis=1) - 2 * (scaled @ scaled.T)  # without the own squared length
-    np.fill_diagonal(distances, np.inf)
-    return np.asarray(distances.argmin(axis=1))
 
 
 def reach_far_rows(

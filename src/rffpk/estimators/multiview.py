@@ -14,17 +14,12 @@ from rffpk.anneal.feature_fit import Problem
 from rffpk.anneal.records import FLOAT32_RANGE, Eta, WeightedViews, reference_distances
 from rffpk.anneal.schedule import FitContext, Result
 from rffpk.choose.graph_choice import chosen_map
+from rffpk.estimators import transformers
 from rffpk.estimators.annealing import OF_VIEWS, search_parameters
 from rffpk.estimators.base import parameters
 from rffpk.estimators.bases import BaseEstimator
 from rffpk.estimators.power import AnnealedClusterer
-from rffpk.estimators.transformers import (
-    DiffusionMap,
-    RandomFourierFeatures,
-    diffusion_map,
-    diffusion_spec,
-    fit_fourier,
-)
+from rffpk.estimators.transformers import DiffusionMap, RandomFourierFeatures
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Identity
 from rffpk.rows.checks import Auto, is_option
@@ -331,7 +326,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         scales = self._scales(sample, view)
         if isinstance(kernel, DiffusionMap):
             X, weight = sample.some_with(view)
-            k, spec, n_threads = context.k, diffusion_spec(kernel), context.n_threads
+            k, spec, n_threads = context.k, transformers.diffusion_spec(kernel), context.n_threads
             if is_option(self.kernels, "auto"):
                 tuning = TUNING.landmarks
                 is_alone = scales is None and self._are_joined(len(self._shape.widths))
@@ -347,11 +342,13 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 fitted, _ = chosen_map(
                     spec, X, weight, k, context.random, n_threads, unit_variance=True
                 )
-            mapped = diffusion_map(self, fitted, X.shape[1])
+            mapped = transformers.diffusion_map(self, fitted, X.shape[1])
             # without missing views, the features of the fitted rows are known already
             return mapped, fitted.known() if context.coverage is None else fitted.space
         if isinstance(kernel, RandomFourierFeatures):
-            fourier_map = fit_fourier(self, kernel, sample, view, context.k, context.random)
+            fourier_map = transformers.fit_fourier(
+                self, kernel, sample, view, context.k, context.random
+            )
             return fourier_map, fourier_map._space
         if kernel is None and len(self._shape.views) == 1:
             return None, Identity(sample.xs[view].shape[1])
@@ -436,7 +433,7 @@ def _spread(sample: Opened, view: int) -> float:
 def _check_kernel(kernel: _Kernel) -> None:
     """Check the parameters of the kernel of a view."""
     if isinstance(kernel, DiffusionMap):
-        if diffusion_spec(kernel).metric == PRECOMPUTED:
+        if transformers.diffusion_spec(kernel).metric == PRECOMPUTED:
             raise ValueError("metric='precomputed': is for DiffusionPowerKMeans only.")
     elif isinstance(kernel, RandomFourierFeatures):
         fourier.check_n_frequencies(kernel.n_frequencies)

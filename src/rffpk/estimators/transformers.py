@@ -17,24 +17,7 @@ from rffpk.rows.door import Schema, Shape
 from rffpk.rows.passes import unshifted
 from rffpk.rows.sample import Opened
 from rffpk.rows.table import operand
-from rffpk.spaces.diffusion import (
-    DiffusionMetric,
-    DiffusionSpec,
-    FittedMap,
-    MapRows,
-    Option,
-    warn_of_graph,
-)
-from rffpk.spaces.fourier import (
-    FourierSpace,
-    FourierSpec,
-    Gamma,
-    Kernel,
-    Sampling,
-    check_kernel,
-    check_n_frequencies,
-    default_n_frequencies,
-)
+from rffpk.spaces import diffusion, fourier
 from rffpk.spaces.graph import Nodes
 from rffpk.spaces.spectrum import MAX_CLUSTERS
 from rffpk.system import config
@@ -89,9 +72,9 @@ class RandomFourierFeatures(Estimator):
     """
 
     n_frequencies: Auto | int = field(default="auto", kw_only=False)
-    kernel: Kernel = "rbf"
-    gamma: Gamma | float = "mean"
-    sampling: Sampling = "auto"
+    kernel: fourier.Kernel = "rbf"
+    gamma: fourier.Gamma | float = "mean"
+    sampling: fourier.Sampling = "auto"
     random_state: Any = None
     n_jobs: int | None = None
 
@@ -119,25 +102,25 @@ class RandomFourierFeatures(Estimator):
         ValueError, TypeError
             If a parameter, X or sample_weight is not as described; nothing is changed then.
         """
-        check_n_frequencies(self.n_frequencies, ("auto",))
-        check_kernel(self.kernel, self.gamma, self.sampling)
+        fourier.check_n_frequencies(self.n_frequencies, ("auto",))
+        fourier.check_kernel(self.kernel, self.gamma, self.sampling)
         with reporting(self, X), fit_of(self), config.one_blas_thread():
             [rows] = self._check_views(X, reset=True)
             weight = checks.check_sample_weight(sample_weight, len(rows), X)
             random = checks.check_random_state(self.random_state)
-            spec = FourierSpec(self.n_frequencies, self.kernel, self.gamma, self.sampling)
+            spec = fourier.FourierSpec(self.n_frequencies, self.kernel, self.gamma, self.sampling)
             return self._publish(spec.draw(rows, weight, random, config.n_threads(self.n_jobs)))
 
-    def _publish(self, space: FourierSpace) -> Self:
+    def _publish(self, space: fourier.FourierSpace) -> Self:
         """Set the fitted attributes from a space of random features; return the estimator."""
-        self._space, fourier = space, space.fourier
-        self.gamma_, self.n_frequencies_ = space.gamma, fourier.n_frequencies
+        self._space, drawn = space, space.fourier
+        self.gamma_, self.n_frequencies_ = space.gamma, drawn.n_frequencies
         self.structure_ = None
-        if isinstance(fourier.frequencies, Structure):
-            self.structure_ = fourier.frequencies
+        if isinstance(drawn.frequencies, Structure):
+            self.structure_ = drawn.frequencies
         if space.error is not None:
             self.kernel_error_ = space.error
-        self._n_features_out = fourier.width
+        self._n_features_out = drawn.width
         return self
 
     @property
@@ -246,7 +229,7 @@ class DiffusionMap(Estimator):
     n_neighbors: Auto | int = "auto"
     n_landmarks: Auto | int = "auto"
     time: Auto | float = "auto"
-    metric: DiffusionMetric = "euclidean"
+    metric: diffusion.DiffusionMetric = "euclidean"
     whitening: Auto | float | None = "auto"
     random_state: Any = None
     n_jobs: int | None = None
@@ -274,7 +257,7 @@ class DiffusionMap(Estimator):
         self._fit(X, sample_weight)
         return self
 
-    def _fit(self, X: Any, sample_weight: Any) -> FittedMap:
+    def _fit(self, X: Any, sample_weight: Any) -> diffusion.FittedMap:
         """Check X and its weights, fit the map, and set the attributes.
 
         Return the fitted map, which also holds the features of the rows."""
@@ -283,14 +266,15 @@ class DiffusionMap(Estimator):
             [rows] = self._check_views(X, reset=True)
             weight = checks.check_sample_weight(sample_weight, len(rows), X)
             n_threads = config.n_threads(self.n_jobs)
-            inputs = MapRows(rows, weight, MAX_CLUSTERS, n_threads, spec, is_told=False)
+            inputs = diffusion.MapRows(rows, weight, MAX_CLUSTERS, n_threads, spec, is_told=False)
             whitening = None if isinstance(spec.whitening, str) else spec.whitening
-            fitted = inputs.draw(Option(whitening, 1), "always", self.random_state).fitted()
+            option = diffusion.Option(whitening, 1)
+            fitted = inputs.draw(option, "always", self.random_state).fitted()
             self._publish(fitted)
-        warn_of_graph(fitted.space, self.n_neighbors, 1)
+        diffusion.warn_of_graph(fitted.space, self.n_neighbors, 1)
         return fitted
 
-    def _publish(self, fitted: FittedMap) -> Self:
+    def _publish(self, fitted: diffusion.FittedMap) -> Self:
         """Set the fitted attributes from a fitted map; return the estimator."""
         space, columns = fitted.space, fitted.columns
         self._space = space if columns is None else columns
@@ -349,14 +333,16 @@ class DiffusionMap(Estimator):
             return operand(self._space._features(X))
 
 
-def diffusion_spec(parameters: Any) -> DiffusionSpec:
+def diffusion_spec(parameters: Any) -> diffusion.DiffusionSpec:
     """Return the specification of a diffusion map from the parameters of an estimator.
 
     The parameters are checked."""
-    return DiffusionSpec(*(getattr(parameters, each.name) for each in fields(DiffusionSpec)))
+    return diffusion.DiffusionSpec(
+        *(getattr(parameters, each.name) for each in fields(diffusion.DiffusionSpec))
+    )
 
 
-def diffusion_map(model: Any, fitted: FittedMap, d: int) -> DiffusionMap:
+def diffusion_map(model: Any, fitted: diffusion.FittedMap, d: int) -> DiffusionMap:
     """Return a fitted `DiffusionMap` for a map that a fit of `model` has fitted to d columns."""
     parameters = vars(fitted.spec)
     mapped = DiffusionMap(**parameters, random_state=fitted.random_state, n_jobs=model.n_jobs)
@@ -374,8 +360,8 @@ def fit_fourier(
     the number of the paper, and independent frequencies if `sampling` is automatic."""
     D, sampling = parameters.n_frequencies, parameters.sampling
     if D == "paper":
-        D, sampling = default_n_frequencies(k), "iid" if sampling == "auto" else sampling
-    spec = FourierSpec(D, parameters.kernel, parameters.gamma, sampling)
+        D, sampling = fourier.default_n_frequencies(k), "iid" if sampling == "auto" else sampling
+    spec = fourier.FourierSpec(D, parameters.kernel, parameters.gamma, sampling)
     seed, n_threads = random.randint(2**31 - 1), config.n_threads(model.n_jobs)
     space = spec.fit(sample, view, k, np.random.RandomState(seed), n_threads)
     mapped = RandomFourierFeatures(**asdict(spec), random_state=seed, n_jobs=model.n_jobs)
