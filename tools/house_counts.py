@@ -26,7 +26,7 @@ QUESTIONS = {  # lines that ask a question which one place should answer
         r"isinstance\([^)]*(?:SparseRows|NarrowRows|Csr|Narrow)\b|issparse\("
     ),
     "are there weights": r"\b(?:\w*weights?|p|w)\b\)? is (?:not )?None",
-    "is it a stream": r"\bstream is (?:not )?None|on_workers|is_read\b",
+    "is it a stream": r"\bstream is (?:not )?None|stream\.head|is_read\b",
     "are views missing": r"\b(?:present|coverage) is (?:not )?None",
     "is there typicality": r"\beta is (?:not )?None",
     "is it the unit sphere": r"unit_centroids|spherical|\.sphere\b",

@@ -83,8 +83,11 @@ def cluster(
     else:
         common.setdefault("kernels", [DiffusionMap() for _ in views])
         model = RFFMultiKernelPowerKMeans(n_clusters, **common).fit(views)
-    labels, params = _categories(model.labels_), {**_written(model), **used}
-    adata.obs[key_added], adata.uns[key_added] = labels, {"params": params}
+    import pandas as pd  # whoever has an AnnData object has it
+
+    names = [str(label) for label in np.unique(model.labels_)]  # in the order of the numbers
+    adata.obs[key_added] = pd.Categorical([*map(str, model.labels_)], categories=names)
+    adata.uns[key_added] = {"params": {**_written(model), **used}}
     if isinstance(n_clusters, str):
         adata.uns[key_added]["levels"] = model.selection_.levels
     adata.obsm.pop(of_memberships := f"{key_added}_memberships", None)
@@ -136,14 +139,6 @@ def _connectivities(adata: Any, key: Any) -> Any:
     if name not in adata.obsp:
         raise ValueError(f"neighbors_key={key!r}: adata.obsp[{name!r}] is missing.")
     return adata.obsp[name]
-
-
-def _categories(labels: Any) -> Any:
-    """Return a categorical of strings, in the order of the numbers."""
-    import pandas as pd  # whoever has an AnnData object has it
-
-    names = [str(label) for label in np.unique(labels)]
-    return pd.Categorical([str(label) for label in labels], categories=names)
 
 
 def _written(model: Any) -> dict[str, Any]:

@@ -202,8 +202,17 @@ def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, li
     """Return the names of the columns, their array or sparse matrix, and their units."""
     checks.check_row_labels(X, table=table)
     views = X if table is None and is_list_of_views(X) else [X if table is None else table]
-    found = [_of_table(x, "X" if table is None else "table") for x in views]
-    names, values, units = map(list, zip(*found))
+    columns: list[tuple[list[str], Any, list[str]]] = []  # names as far as they are known
+    for x in views:
+        x = x.to_pandas() if is_arrow(x) else x
+        argument = "X" if table is None else "table"
+        if hasattr(x, "columns") and hasattr(x, "dtypes"):
+            with checks.named(argument):
+                columns.append(described_columns(x))
+        else:
+            x = numbers_of(x, argument)
+            columns.append(([], x, ["number"] * x.shape[1]))
+    names, values, units = map(list, zip(*columns))
     if any(x.shape[0] != n for x in values):
         raise ValueError(f"table has {values[0].shape[0]} rows, must have {n} like X.")
     if table is None and not names[0]:
@@ -216,16 +225,6 @@ def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, li
         return names[0], values[0], units[0]
     named = [f"view {i}: {name}" for i, known in enumerate(names) for name in known]
     return named, side_by_side(values), [unit for known in units for unit in known]
-
-
-def _of_table(x: Any, name: str) -> tuple[list[str], Any, list[str]]:
-    """Return the names of columns, as far as they are known, their values, and their units."""
-    x = x.to_pandas() if is_arrow(x) else x
-    if hasattr(x, "columns") and hasattr(x, "dtypes"):
-        with checks.named(name):
-            return described_columns(x)
-    values = numbers_of(x, name)
-    return [], values, ["number"] * values.shape[1]
 
 
 def _differences(members: Any, p: Array, values: Columns) -> tuple[Array, Array]:

@@ -387,17 +387,13 @@ def _words_in(column: _Column) -> list[str | None]:
     """Return the names of categories, equal for equal numbers of all types; None for gaps."""
     kinds = kinds_of(column.values)
     numbers = {"number", "boolean"} if "number" in kinds.values() else {"number"}
+    words: list[str | None] = []
     with checks.named("X"):
-        return [
-            None
-            if v is None
-            else str(v)
-            if kinds[type(v)] not in numbers
-            else str(int(v))
-            if float(v).is_integer()
-            else repr(float(v))
-            for v in column.values
-        ]
+        for v in column.values:
+            if v is not None and kinds[type(v)] in numbers:
+                v = int(v) if float(v).is_integer() else float(v)
+            words.append(None if v is None else str(v))
+    return words
 
 
 def _categories(words: list[str | None]) -> Any:

@@ -432,7 +432,7 @@ def rows_of_components(rows: Rows, view: int) -> Rows:
     most = TUNING.components.numbers // rows.widths[view]
     if rows.n <= most:
         return rows
-    index = rows.counted_indices()
+    index = np.flatnonzero(rows.weight)
     index = np.random.RandomState(0).choice(index, min(most, len(index)), replace=False)
     return rows.take(np.sort(index))
 
@@ -441,7 +441,7 @@ def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
     """Return the hard objective in one view if k rows, drawn as by k-means++, are centroids.
 
     It is estimated on a sample of the rows."""
-    random, index = np.random.RandomState(0), rows.counted_indices()
+    random, index = np.random.RandomState(0), np.flatnonzero(rows.weight)
     n, most = len(index), 4 * k
     if n > most:
         index = np.sort(random.choice(index, most, replace=False))

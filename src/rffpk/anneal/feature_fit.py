@@ -413,7 +413,7 @@ def _evaluated(
     The rows are read once for all of them. Labels come in blocks, and only for rows in memory.
     Without typicality, the inertia is the weighted sum of the least squared distances. `write` is
     called with the labels of each block, unless it is None."""
-    elsewhere = rows.stream is not None and rows.stream.on_workers
+    elsewhere = rows.stream is not None and rows.stream.head is not None
     blocks = list[Array]()
 
     def take(begin: int, labels: Array) -> None:

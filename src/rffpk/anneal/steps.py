@@ -167,7 +167,7 @@ class FeatureLevel:
 
     def nearly_hard_exponent(self, state: State) -> tuple[State, float]:
         """Return the exponent at which annealing would end at the centroids of a state."""
-        counted, k = self.rows.counted_indices(), len(state.theta)
+        counted, k = np.flatnonzero(self.rows.weight), len(state.theta)
         most = min(TUNING.sampling.last_rows, max(1, TUNING.sampling.last_distances // k))
         rows = self.at(state).take(counted[:: max(1, len(counted) // most)])
         distances = pass_of_block(rows, state.theta, -math.inf, want=("distances",))[1]["distances"]

@@ -125,7 +125,7 @@ def follow_with_swaps(
     before = known.rows if known.whole is None else known.whole
     journal, enough = level.context.journal, TUNING.swaps.rows_a_cluster * level.context.k
     state, (expected, of_cluster) = journal.run(_expected, state, before, level)
-    if not level.context.many or len(before.counted_indices()) >= enough:
+    if not level.context.many or np.count_nonzero(before.weight) >= enough:
         usual = expected / TUNING.swaps.unlike, expected * TUNING.swaps.unlike
         state, end = level.follow(state, stage._replace(usual=usual))
         if end.steps > 1 or end.steps == stage.most or usual[0] <= end.last.hard <= usual[1]:

@@ -185,27 +185,30 @@ class Approximation:
     def operators(
         self, xs: list[Columns], specs: list[Specification], names: list[str]
     ) -> list[Operator]:
-        """Return one operator for each view and its kernel. `names` name the views in errors."""
+        """Return one operator for each view and its kernel: a matrix or approximate features.
+
+        `names` name the views in errors."""
         n = len(xs[0])
         anchors = np.arange(n)
         if self.word == "nystroem" and (m := int(self.size)) < n:
             anchors = np.sort(self.random.choice(n, m, replace=False))
-        return [self._operator(*given, anchors) for given in zip(xs, specs, names)]
-
-    def _operator(
-        self, x: Columns, spec: Specification, name: str, anchors: NDArray[np.intp]
-    ) -> Operator:
-        """Return the operator of one kernel: its matrix, or its Fourier or Nystroem features."""
-        if self.word is None:
-            kernel = FittedKernel(
-                x, spec, weight=self.weight, random=self.random, n_threads=self.n_threads,
-                center=self.standardize, normalize=self.standardize,
-            )  # fmt: skip
-            return DenseOperator(kernel, self.n_threads, self.weight)
-        spec = with_gamma(spec, x, self.weight, self.random, self.n_threads)
-        if self.word == "rff":
-            return self._of_features(x, spec, self._fourier(x, spec, name))
-        return self._of_features(x, spec, nystroem_features(x, spec, name, anchors))
+        operators: list[Operator] = []
+        for x, spec, name in zip(xs, specs, names):
+            if self.word is None:
+                kernel = FittedKernel(
+                    x, spec, weight=self.weight, random=self.random, n_threads=self.n_threads,
+                    center=self.standardize, normalize=self.standardize,
+                )  # fmt: skip
+                operators.append(DenseOperator(kernel, self.n_threads, self.weight))
+                continue
+            spec = with_gamma(spec, x, self.weight, self.random, self.n_threads)
+            features: Features
+            if self.word == "rff":
+                features = self._fourier(x, spec, name)
+            else:
+                features = nystroem_features(x, spec, name, anchors)
+            operators.append(self._of_features(x, spec, features))
+        return operators
 
     def _fourier(self, x: Columns, spec: Specification, name: str) -> FourierFeatures:
         """Draw random Fourier features; raise a ValueError if the kernel is not shift-invariant."""

@@ -40,20 +40,14 @@ class Structure(NamedTuple):
     def matrix(self, d: int) -> Array:
         """Return Omega, (d, D), in float64. O(D p log p) time and O(D p) memory."""
         p, D = self.signs.shape[-1], self.n_frequencies
-        return np.hstack([self._columns(d, a, min(p, D - a)) for a in range(0, D, p)])
+        return np.hstack([self.columns(d, slice(a, min(a + p, D))) for a in range(0, D, p)])
 
-    def some_columns(self, d: int, begin: int) -> Array:
-        """Return consecutive columns of Omega from `begin` on, which all lie in one block."""
-        p, D = self.signs.shape[-1], self.n_frequencies
-        together = TUNING.fourier.columns_together
-        return self._columns(d, begin, min(together, D - begin, p - begin % p))
-
-    def _columns(self, d: int, begin: int, m: int) -> Array:
-        """Return m columns of Omega from `begin` on, (d, m), by transforms of unit vectors."""
+    def columns(self, d: int, part: slice) -> Array:
+        """Return columns of Omega that lie in one block, (d, m), by transforms of unit vectors."""
         p = self.signs.shape[-1]
-        block, first = divmod(begin, p)
+        block, first = divmod(part.start, p)
         third, second, one = self.signs[block].astype(np.float64)[:, :, None]
-        y = second * _hadamard(one * _hadamard(np.eye(p, m, -first)))
+        y = second * _hadamard(one * _hadamard(np.eye(p, part.stop - part.start, -first)))
         return np.asarray(self.scale * (third * _hadamard(y))[:d])
 
 

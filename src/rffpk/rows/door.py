@@ -207,7 +207,14 @@ def _columns(view: Any, name: str, names: list[str], width: int) -> slice | NDAr
 
 def _check_list(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     """Check X that is a list of views; return one table for each view, and the shape of X."""
-    xs = [_checked_view(x, f"X[{i}]", schema) for i, x in enumerate(X)]
+    xs: list[Columns] = []
+    for name, x in ((f"X[{i}]", x) for i, x in enumerate(X)):
+        x = _written_out(x, name) if schema.kind == "kernels" else x
+        with checks.named(name):
+            x = checks.finite_array(
+                x, name, [np.float64, np.float32], schema, order="C", accept_sparse="csr"
+            )
+            xs.append(table.sparse_rows(x) if sparse.issparse(x) else x)
     advice.give(advice.VIEWS, "X", xs, fitted=schema.fitted, kind=schema.kind)
     widths, labels = tuple(x.shape[1] for x in xs), [tuple(getattr(x, "columns", ())) for x in X]
     names = tuple(own if all(isinstance(name, str) for name in own) else () for own in labels)
@@ -304,17 +311,6 @@ def numbers_of(x: Any, name: str) -> Columns:
 
 
 # ---- views ---------------------------------------------------------------------------------------
-
-
-def _checked_view(x: Any, name: str, schema: Schema) -> Columns:
-    """Check a view of a list; return an array, or `Csr` if the view is sparse."""
-    if schema.kind == "kernels":
-        x = _written_out(x, name)
-    with checks.named(name):
-        checked = checks.finite_array(
-            x, name, [np.float64, np.float32], schema, order="C", accept_sparse="csr"
-        )
-        return table.sparse_rows(checked) if sparse.issparse(checked) else checked
 
 
 def _written_out(K: Any, name: str) -> Any:

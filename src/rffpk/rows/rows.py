@@ -266,11 +266,7 @@ class Rows:
         """Return the rows of nonzero weight. Streams are returned as they are, with all rows."""
         if self.stream is not None or self.weight.all():
             return self
-        return self.take(self.counted_indices())
-
-    def counted_indices(self) -> Array:
-        """Return the indices of the rows whose weight is not zero."""
-        return np.flatnonzero(self.weight)
+        return self.take(np.flatnonzero(self.weight))
 
 
 def _visit_part(

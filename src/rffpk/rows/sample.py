@@ -374,7 +374,7 @@ def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None =
     stream, weight = replace(stream, digests=[]), stream.weight
     reading = _Reading(how, weight_unit(weight), distinct)
     head, shape = None, stream.schema.fitted
-    if stream.on_workers and shape is not None:
+    if stream.head is not None and shape is not None:
         head = _First.of(stream.head, weight[: len(stream.head[0])], shape)
     known = stream.fold(partial(reading.visit, head), _Known.followed_by)
     first, weight = known.first, weight[: known.n]

@@ -78,10 +78,6 @@ class Stream:
 
     head: Any = None  # the first rows, if workers in other processes read the blocks
 
-    @property
-    def on_workers(self) -> bool:
-        return self.head is not None
-
     def blocks(self) -> Iterator[Part]:
         """Yield consecutive rows, in blocks whose sizes are multiples of SLOT_ROWS.
 

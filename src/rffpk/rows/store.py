@@ -90,14 +90,14 @@ def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
     """Compute Omega, (d, D), block by block, with little memory besides the result."""
     omega = np.empty((d, structure.n_frequencies), dtype=dtype)
 
-    def fill(begin: int) -> None:
-        columns = structure.some_columns(d, begin)
-        omega[:, begin : begin + columns.shape[1]] = columns
+    def fill(part: slice) -> None:
+        omega[:, part] = structure.columns(d, part)
 
     p, D, step = structure.signs.shape[-1], structure.n_frequencies, TUNING.fourier.columns_together
-    begins = [b for first in range(0, D, p) for b in range(first, min(first + p, D), step)]
+    ends = [(first, min(first + p, D)) for first in range(0, D, p)]
+    parts = [slice(b, min(b + step, end)) for first, end in ends for b in range(first, end, step)]
     with config.one_blas_thread():
-        run_all(fill, begins, n_threads)
+        run_all(fill, parts, n_threads)
     return omega
 
 

@@ -353,10 +353,8 @@ class Neighbourhoods:
         def chosen(tile: slice) -> Array:
             """Return indices (n, r) for a tile of rows."""
             rows = X[tile] - center
-            squares, index = (
-                table.squared_norms(rows),
-                near.chosen((rows / unit).astype(np.float32)),
-            )
+            squares = table.squared_norms(rows)
+            index = near.chosen((rows / unit).astype(np.float32))
             last = table.squared_norms(rows - points.take(index[:, -1], axis=0))
             told = (last >= _TOLD * math.sqrt(X.shape[1]) * squares) & (squares <= 4 * largest)
             told &= squares >= _UNDER * largest
