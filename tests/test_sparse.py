@@ -458,14 +458,16 @@ def test_rows_are_not_written_out(model):
 @pytest.mark.parametrize("columns, share", [(40, 0.9), (690, 0.01), (710, 0.01)])
 def test_neighbours_of_sparse_rows_are_those_of_full_rows(columns, share, dtype):
     """To the bit in up to 700 columns, where rows are written out."""
-    X, sparse_X = sparse_and_full(columns, share, dtype)
-    near = {"rtol": 1e-4 if dtype == np.float32 else 1e-9, "atol": 1e-6}
-    near = {"rtol": 0, "atol": 0} if columns < 700 else near
+    random = np.random.default_rng(0)
+    X = random.standard_normal((700, columns)).astype(dtype)
+    X[random.random(X.shape) > share] = 0
+    sparse_X = sparse_rows(sparse.csr_array(X))
+    rtol = 0.0 if columns < 700 else {"f": 1e-4, "d": 1e-9}[dtype.char]
     squares, index = Neighbourhoods(X, 6, 0.0, 2)._nearest(X)
     for landmarks, rows in ((sparse_X, sparse_X), (X, sparse_X), (sparse_X, X)):
         neighbours = Neighbourhoods(landmarks, 6, 0.0, 2)
         found = neighbours._nearest(rows)
-        assert_allclose(found[0], squares, **near)
+        assert_allclose(found[0], squares, rtol=rtol, atol=1e-6 * bool(rtol))
         assert_array_equal(found[1], index)
         assert_array_equal(np.sort(neighbours.chosen(rows[:3]), axis=1), index[:3])
 
@@ -479,14 +481,6 @@ def test_rows_of_few_columns_are_written_out_a_tile_at_a_time():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 120e6
-
-
-def sparse_and_full(columns, share, dtype):
-    """Return the same 700 rows as an array and as sparse rows, with this share of entries."""
-    random = np.random.default_rng(0)
-    X = random.standard_normal((700, columns)).astype(dtype)
-    X[random.random(X.shape) > share] = 0
-    return X, sparse_rows(sparse.csr_array(X))
 
 
 # ---- empty columns ------------------------------------------------------------------------------
@@ -515,6 +509,15 @@ EMPTY = [
 ]
 
 
+def assert_same_fits(model, narrow_X, wide_X):
+    """Check that fits to rows without and with empty columns have the same bits; return both."""
+    narrow, wide = clone(model).fit(narrow_X), clone(model).fit(wide_X)
+    assert_array_equal(wide.labels_, narrow.labels_)
+    assert_array_equal(wide.transform(wide_X), narrow.transform(narrow_X))
+    assert wide.inertia_ == narrow.inertia_ and wide.n_iter_ == narrow.n_iter_
+    return narrow, wide
+
+
 @pytest.mark.promise(
     "Input",
     "Empty columns of sparse rows change no bit of a fit if they are more than half of all.",
@@ -527,10 +530,7 @@ def test_empty_columns_change_no_bit(cls, parameters):
     xs = [X, wide]
     if len(parameters.get("kernels", ())) == 2:  # a view without empty columns, too
         xs = [[x, X] for x in xs]
-    narrow, found = (cls(3, random_state=0, **parameters).fit(x) for x in xs)
-    assert_array_equal(found.labels_, narrow.labels_)
-    assert found.inertia_ == narrow.inertia_ and found.n_iter_ == narrow.n_iter_
-    assert_array_equal(found.transform(xs[1]), narrow.transform(xs[0]))
+    narrow, found = assert_same_fits(cls(3, random_state=0, **parameters), *xs)
     centers = found.cluster_centers_
     if centers.shape[1] >= wide.shape[1]:
         rest = np.delete(np.arange(centers.shape[1]), np.setdiff1d(np.arange(20_000), places))
@@ -548,12 +548,8 @@ def test_empty_columns_change_no_bit_of_few_columns(seed, metric):
     X = 3 * random.standard_normal((k, d))[random.integers(k, size=120)]
     X = (X + random.standard_normal(X.shape)) * (random.random(X.shape) < 0.5)
     X = sparse.csr_array(X.astype([np.float32, np.float64][seed % 2]))
-    wide, places = padded(X, int(random.integers(2 * d + 1, 62)))
     model = DiffusionPowerKMeans(k, metric=metric, random_state=0)
-    narrow, found = (clone(model).fit(x) for x in (X, wide))
-    assert_array_equal(found.labels_, narrow.labels_)
-    assert_array_equal(found.transform(wide), narrow.transform(X))
-    assert found.inertia_ == narrow.inertia_
+    assert_same_fits(model, X, padded(X, int(random.integers(2 * d + 1, 62)))[0])
 
 
 @pytest.mark.parametrize(
