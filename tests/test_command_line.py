@@ -201,8 +201,7 @@ ERRORS = {
     "cluster nul.csv": "nul.csv: line 2 has a NUL, as UTF-16",
     "cluster nul.csv.gz": "nul.csv.gz: line 2 has a NUL, as UTF-16",
     "cluster ends.csv": "ends.csv: each line ends with ','. Take",
-    "cluster more.csv": "more.csv: cannot be read as .csv: ",
-    "cluster more.csv -k 2": "Expected 4 fields in line 3, saw 5",
+    "cluster more.csv": "Expected 4 fields in line 3, saw 5",
     "cluster ok.csv --out ok.csv": "ok.csv: is named twice",
     "cluster ok.csv --out link.csv": "is named twice",
     "cluster ok.csv --model ok.csv": "is named twice",
@@ -255,20 +254,13 @@ def test_values_of_options_that_cannot_be_are_named(arguments, message, capsys):
 
 
 def test_results_go_to_devices_and_pipes(table, capsys):
-    main(["cluster", str(table), "-k", "3", *PLAIN, "--out", os.devnull, "--model", os.devnull])
+    main(["cluster", str(table), "-k", "3", "--out", os.devnull, "--model", os.devnull])
     assert "rows" in capsys.readouterr().out
     begin, end = os.pipe()
-    main(["cluster", str(table), "-k", "3", *PLAIN, "--out", f"/dev/fd/{end}"])
+    main(["cluster", str(table), "-k", "3", "--out", f"/dev/fd/{end}"])
     os.close(end)
     with open(begin) as pipe:
         assert len(pipe.read().split()) == len(X)
-
-
-def test_a_last_field_that_is_empty_in_some_rows_or_a_word_for_a_gap_is_a_column(tmp_path, capsys):
-    for text in ("1.5,2,\n3,4,1\n5,6,2\n", "1.5,2,NA\n3,4,NA\n5,6,NA\n"):
-        (tmp_path / "x.csv").write_text(text)
-        labels, err = said(capsys, "cluster", tmp_path / "x.csv", "-k", 1, *PLAIN)
-        assert len(labels) == 3 and "has gaps in the columns [3]" in err
 
 
 def test_rows_with_words_that_the_model_does_not_know_are_counted(tmp_path, capsys):
@@ -365,13 +357,6 @@ def test_a_first_line_is_names_without_a_number_and_otherwise_a_row(line, tmp_pa
     assert ("is taken as a row. Pass --header" in err) == (line in ROWS)
     labels, err = said(capsys, "cluster", path, "-k", 1, "--header", *PLAIN)
     assert len(labels) == 3 + bool(line) and "is taken as a row" not in err
-
-
-def test_fields_in_quotes_may_have_commas_quotes_and_ends_of_lines(tmp_path, capsys):
-    path = tmp_path / "x.csv"
-    path.write_text('word,n\n"a, ""b""",1\n"two\nlines",2\nc,"3"\n')
-    labels, err = said(capsys, "cluster", path, "-k", 1)
-    assert len(labels) == 3 and "words in the columns ['word']:" in err
 
 
 FRAME = pd.DataFrame({"a": [1.5, 2.5, 4.0], "b": [3.0, 1.0, 2.0]})
@@ -517,15 +502,29 @@ def test_dates_are_refused_by_name(days, suffix, tmp_path, capsys):
     assert len(said(capsys, "predict", model, path, "--drop", "day")[0]) == 150
 
 
-@pytest.mark.parametrize("words", [
+WORDS_BUT_NO_DATES = [
     ["7732-18-5", "7000-10-0"], ["0301-12-355", "0301-12-356"], ["12-34-1000", "12-35-1000"],
     ["01:23:45:67", "01:23:45:68"], ["2024-01-31", "unknown"],
     ["2024.13.01", "2024.13.02"], ["2024.1.10.3", "2024.1.11.0"], ["mark 5 2024", "mark 6 2024"],
     ["may 5", "may 6"],
-])  # fmt: skip
-def test_words_that_begin_otherwise_are_no_dates(words, tmp_path, capsys):
-    path = written(pd.DataFrame({"word": words * 3}), tmp_path / "t.csv")
-    assert "t.csv: has words in the columns ['word']:" in said(capsys, "cluster", path, "-k", 2)[1]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text, kind",
+    [
+        ('word,n\n"a, ""b""",1\n"two\nlines",2\nc,"3"\n', "words in the columns ['word']"),
+        ("1.5,2,\n3,4,1\n5,6,2\n", "gaps in the columns [3]"),
+        ("1.5,2,NA\n3,4,NA\n5,6,NA\n", "gaps in the columns [3]"),
+        *(("word\n" + "\n".join(2 * words), "words in the columns ['word']")
+          for words in WORDS_BUT_NO_DATES),
+    ],
+)  # fmt: skip
+def test_columns_of_words_or_gaps_are_named(text, kind, tmp_path, capsys):
+    """Words that only begin like dates are words, and a field in quotes may have any text."""
+    (tmp_path / "t.csv").write_text(text)
+    labels, err = said(capsys, "cluster", tmp_path / "t.csv", "-k", 2, *PLAIN)
+    assert len(labels) in (3, 4) and f"t.csv: has {kind}:" in err
 
 
 @pytest.mark.parametrize("gap", ["", "NA", "nan", "null", " ", "N/A"])
@@ -612,8 +611,7 @@ def test_columns_of_other_names_or_another_order_are_refused(arguments, word, tm
     frame, model = pd.DataFrame(X, columns=[*"abcd"]), tmp_path / "m"
     frame = frame.assign(d=np.where(Y, "x", "y")) if word else frame
     path, other = written(frame, tmp_path / "t.csv"), tmp_path / "other.csv"
-    options = ["--method", "plain", "--seed", 0, "--model", model, *arguments]
-    labels, _ = said(capsys, "cluster", path, "-k", 3, *options)
+    labels, _ = said(capsys, "cluster", path, "-k", 3, *PLAIN, "--model", model, *arguments)
     for changed, shown in [
         (frame[[*"badc"]], "order"),
         (frame[[*"abc"]], "- d"),

@@ -1,6 +1,5 @@
 """Rows in Dask collections: the fits of arrays, whatever the workers and their number."""
 
-import contextlib
 import logging
 import os
 import signal
@@ -15,7 +14,7 @@ from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
-from test_forms import unknown
+from test_forms import divided, unknown, workers
 
 from rffpk import (
     Annealing,
@@ -55,35 +54,16 @@ def rows():
     return X + 30
 
 
-@contextlib.contextmanager
-def workers(n, threads=1, processes=False):
-    with (
-        distributed.LocalCluster(
-            n_workers=n, threads_per_worker=threads, processes=processes, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 @pytest.fixture(scope="module")
 def client():
     with workers(2) as client:
         yield client
 
 
-def divided(X, lengths=LENGTHS):
-    """Divide X into partitions of these lengths."""
-    blocks = np.split(X, np.cumsum(lengths)[:-1])
-    return array.concatenate(
-        [array.from_delayed(dask.delayed(b), b.shape, dtype=X.dtype) for b in blocks]
-    )
-
-
 def test_rows_that_swaps_are_made_on_are_drawn_from_partitions(client):
     X = np.random.default_rng(0).standard_t(2, size=(N, 3))
     new = PowerKMeans(25, sample=5000, random_state=0)
-    model, expected = clone(new).fit(divided(X)), clone(new).fit(X)
+    model, expected = clone(new).fit(divided(X, LENGTHS)), clone(new).fit(X)
     assert 6250 in {step["rows"] for step in model.history_ if step["stage"] == "swap"}
     assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-9)
     assert_allclose(model.inertia_, expected.inertia_, rtol=1e-12)
@@ -94,7 +74,10 @@ def test_many_clusters_of_unit_rows_in_half_precision(rows, client):
     new = PowerKMeans(
         100, metric="cosine", sample=2000, annealing=Annealing(swaps=0), random_state=0
     )
-    model, read = clone(new).fit(divided(X)), clone(new).fit(from_array(X.astype(np.float32)))
+    model, read = (
+        clone(new).fit(divided(X, LENGTHS)),
+        clone(new).fit(from_array(X.astype(np.float32))),
+    )
     assert model.cluster_centers_.dtype == np.float32
     assert_allclose(model.cluster_centers_, read.cluster_centers_, atol=1e-5)
     assert_allclose(model.inertia_, read.inertia_, rtol=1e-5)
@@ -142,7 +125,7 @@ def test_views(rows, client, lacking):
     model = ip_rff_mkpkm(
         K, kernels="linear", sample=500, allow_missing_views=lacking, random_state=0
     )
-    expected, collections = clone(model).fit(views), [divided(view) for view in views]
+    expected, collections = clone(model).fit(views), [divided(view, LENGTHS) for view in views]
     model.fit(collections)
     assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-11)
     assert_allclose(model.kernel_weights_, expected.kernel_weights_, rtol=1e-9)
@@ -163,7 +146,7 @@ def test_few_rows_come_to_the_client(rows, client):
 def test_without_a_cluster_a_collection_is_a_source(rows):
     expected = PowerKMeans(K, random_state=0).fit(rows)
     with dask.config.set(scheduler="threads"):
-        for X in (divided(rows), unknown(divided(rows))):
+        for X in (divided(rows, LENGTHS), unknown(divided(rows, LENGTHS))):
             model = PowerKMeans(K, random_state=0).fit(X)
             assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
             assert_allclose(model.score(X), expected.score(rows), rtol=1e-12)
@@ -180,7 +163,7 @@ def test_without_a_cluster_a_collection_is_a_source(rows):
 def test_results_for_rows_are_lazy(rows, model, more):
     model.fit(rows)
     given = rows.astype(np.float32)
-    X = divided(given)
+    X = divided(given, LENGTHS)
     for method in ("predict", "transform", "predict_proba", *more):
         result, expected = getattr(model, method)(X), getattr(model, method)(given)
         assert isinstance(result, array.Array) and result.chunks[0] == X.chunks[0]
@@ -196,7 +179,9 @@ def test_a_task_has_one_thread_or_n_jobs(rows):
     with workers(1, threads=3) as client:
         for n_jobs, expected in ((None, 1), (2, 2)):
             schema = PowerKMeans()._schema()
-            partitions = dask_workers.make_partitions(divided(rows), None, client, n_jobs, schema)
+            partitions = dask_workers.make_partitions(
+                divided(rows, LENGTHS), None, client, n_jobs, schema
+            )
             threads = partitions.fold(lambda part, *_: [part.n_threads], lambda a, b: a + b)
             assert threads == [expected] * 4
 
@@ -211,7 +196,7 @@ def failing(block):
 
 @pytest.mark.promise(like="test_every_class_refuses_the_value_by_name")
 def test_bad_collections(rows, client, caplog):
-    X, holed = divided(rows), rows.copy()
+    X, holed = divided(rows, LENGTHS), rows.copy()
     holed[11_003, 2] = np.nan
     first = r"X: contains NaN .* first in row 5003, column 2\. .* The block begins at row 6000 of X"
     logging.getLogger("distributed.worker").addHandler(caplog.handler)
@@ -234,7 +219,7 @@ def test_bad_collections(rows, client, caplog):
 
 
 def test_without_dask_a_message_says_what_is_missing(rows, monkeypatch):
-    X = divided(rows)
+    X = divided(rows, LENGTHS)
     monkeypatch.setitem(sys.modules, "dask.base", None)
     with pytest.raises(ImportError, match=r"need dask \(pip install 'dask\[array\]' distributed\)"):
         PowerKMeans(K).fit(X)
@@ -243,7 +228,7 @@ def test_without_dask_a_message_says_what_is_missing(rows, monkeypatch):
 def test_a_cluster_without_workers_is_given_up(rows, tuning):
     tuning(workers__workerless_seconds=1.0)
     with workers(0), pytest.raises(RuntimeError, match="the cluster has had no worker"):
-        PowerKMeans(K).fit(divided(rows))
+        PowerKMeans(K).fit(divided(rows, LENGTHS))
 
 
 LONG = PowerKMeans(
@@ -256,7 +241,7 @@ def test_a_fit_ends_when_the_last_worker_has_left(rows, tuning):
     tuning(workers__workerless_seconds=1.0)
     model = clone(LONG)
     with workers(2) as client:
-        X = divided(rows).persist()
+        X = divided(rows, LENGTHS).persist()
 
         def leave():
             for worker in [*client.cluster.workers.values()]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import FUSED
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -22,12 +23,9 @@ EXACT = [
     rffpk.KernelKMeans(4), rffpk.KernelPowerKMeans(4), rffpk.MultiKernelPowerKMeans(4),
     rffpk.RMKKM(4),
 ]  # fmt: skip
-FUSED = [
-    rffpk.AverageMKKM(4), rffpk.MKKM(4), rffpk.MKKMMR(4), rffpk.LKAM(4), rffpk.ONKC(4),
-    rffpk.MVCLFA(4), rffpk.CoregSC(4), rffpk.LMKKM(4), rffpk.SimpleMKKM(4), rffpk.SMKC(4),
-    rffpk.FAMKKM(4), rffpk.NystroemKernelKMeans(4),
-]  # fmt: skip
-ALL = [*CENTROIDS, *EXACT, *FUSED]
+ALL = [*CENTROIDS, *EXACT, *(cls(4) for cls in [*FUSED, rffpk.NystroemKernelKMeans])]
+
+
 BLOBS, GROUPS = make_blobs(120, 5, centers=4, cluster_std=0.5, random_state=0)
 
 
@@ -67,20 +65,20 @@ def test_a_power_of_two_changes_no_bit_of_the_labels(model, exponent):
     assert_array_equal(fitted(model, BLOBS * 2.0**exponent).labels_, fitted(model, BLOBS).labels_)
 
 
-def test_views_of_scales_that_differ_are_clustered_in_one_type():
-    views = [(BLOBS[:, :2] * 1e25).astype("f"), (BLOBS[:, 2:] * 1e-25).astype("f")]
-    for model in (rffpk.MultiKernelPowerKMeans(4), ip_rff_mkpkm(4), FUSED[0]):
-        found = fitted(model, views)
-        assert adjusted_rand_score(GROUPS, found.labels_) == 1
-        assert_array_equal(found.predict(views), found.labels_)
-
-
 @pytest.mark.parametrize("model", ALL, ids=str)
 def test_two_rows_are_two_clusters(model, dtype):
     X = np.array([[0.0, 1.0], [1e-3, 1.0]], dtype)
     found = fitted(clone(model).set_params(n_clusters=2), X)
     assert sorted(found.labels_) == [0, 1]
     assert_allclose(found.inertia_, 0, atol=1e-6)
+
+
+def test_views_of_scales_that_differ_are_clustered_in_one_type():
+    views = [(BLOBS[:, :2] * 1e25).astype("f"), (BLOBS[:, 2:] * 1e-25).astype("f")]
+    for model in (rffpk.MultiKernelPowerKMeans(4), ip_rff_mkpkm(4), rffpk.AverageMKKM(4)):
+        found = fitted(model, views)
+        assert adjusted_rand_score(GROUPS, found.labels_) == 1
+        assert_array_equal(found.predict(views), found.labels_)
 
 
 @pytest.mark.few(3)
@@ -218,10 +216,8 @@ def test_distances_within_tight_groups_have_digits(model, dtype, container):
 
 @pytest.mark.parametrize("noise", ["auto", 0.05])
 def test_noise_among_tight_groups_is_that_of_double_precision(noise):
-    X = tight_groups(np.float32)
-    single, double = (
-        rffpk.PowerKMeans(4, noise=noise, random_state=0).fit(x) for x in (X, X.astype(float))
-    )
+    X, model = tight_groups(np.float32), rffpk.PowerKMeans(4, noise=noise, random_state=0)
+    single, double = clone(model).fit(X), clone(model).fit(X.astype(float))
     assert_array_equal(single.labels_, double.labels_)
     # the threshold of "auto" depends on which distances are equal up to rounding
     assert_allclose(single.outlier_scores_, double.outlier_scores_, atol=5e-3)

@@ -1,5 +1,6 @@
 """Rows in another form than an array: fits and fitted models give equal results."""
 
+import contextlib
 from functools import partial
 
 import numpy as np
@@ -36,13 +37,14 @@ def blocks(count, X):
     return from_array(X, block_rows=-(-len(X) // count))
 
 
-def partitions(X):
-    """Return a collection of Dask with empty and uneven partitions."""
+def divided(X, lengths):
+    """Divide X into partitions of these lengths."""
     array = pytest.importorskip("dask.array")
     dask = pytest.importorskip("dask")
-    parts = np.split(X, [N // 3, N // 3, N // 2, N // 2 + 1])
-    parts = [array.from_delayed(dask.delayed(x), x.shape, dtype=X.dtype) for x in parts]
-    return array.concatenate(parts)
+    blocks = np.split(X, np.cumsum(lengths)[:-1])
+    return array.concatenate(
+        [array.from_delayed(dask.delayed(x), x.shape, dtype=X.dtype) for x in blocks]
+    )
 
 
 def unknown(X):
@@ -55,6 +57,11 @@ def unknown(X):
     return array.concatenate(parts, allow_unknown_chunksizes=True)
 
 
+def partitions(X):
+    """Return a collection of Dask with empty and uneven partitions."""
+    return divided(X, (N // 3, 0, N // 2 - N // 3, 0, 1, N - N // 2 - 1))
+
+
 def partitions_of_unknown_lengths(X):
     return unknown(partitions(X))
 
@@ -63,13 +70,22 @@ def half(X):
     return X.astype(np.float16)
 
 
+@contextlib.contextmanager
+def workers(n, threads=1, processes=False):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=n, threads_per_worker=threads, processes=processes, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
 @pytest.fixture(scope="module")
 def client():
-    distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False,
-                                       dashboard_address=":0")  # fmt: skip
-    with cluster, distributed.Client(cluster) as results:
-        yield results
+    with workers(2) as client:
+        yield client
 
 
 BITS = {"rtol": 0, "atol": 0}

@@ -34,17 +34,16 @@ def test_a_pass_over_small_numbers_has_the_bits_of_one_over_float32(isa, dtype, 
     rng = np.random.default_rng(1)
     shift = rng.normal(40, 9, shape[1]).astype(np.float32)
     theta = rng.normal(0, 30, (5, shape[1])).astype(np.float32)
-    for omega in (None, rng.normal(0, 0.02, (shape[1], 3)).astype(np.float32)):
-        c = shift if omega is None else np.zeros(6, np.float32)
-        at = theta if omega is None else rng.normal(0, 1, (5, 6)).astype(np.float32)
-        run = [
-            _core.fused_pass([rows], [omega], [c], at, np.ones(1), None, 0, -2.0, threads)
-            for rows, threads in ((small, 2), (x, 1))
-        ]
-        assert all(np.array_equal(a, b) for a, b in zip(*run))
-    twin = _reference.fused_pass([small], [None], [shift], theta, np.ones(1), None, 0, -2.0)
-    found = _core.fused_pass([small], [None], [shift], theta, np.ones(1), None, 0, -2.0, 1)
-    assert all(np.allclose(a, b, rtol=1e-3) for a, b in zip(found, twin))
+    omega = rng.normal(0, 0.02, (shape[1], 3)).astype(np.float32)
+    coordinates = rng.normal(0, 1, (5, 6)).astype(np.float32)
+    for rest in (
+        ([None], [shift], theta, np.ones(1), None, 0, -2.0),
+        ([omega], [np.zeros(6, np.float32)], coordinates, np.ones(1), None, 0, -2.0),
+    ):
+        found, wide = _core.fused_pass([small], *rest, 2), _core.fused_pass([x], *rest, 1)
+        assert all(np.array_equal(a, b) for a, b in zip(found, wide))
+        twin = _reference.fused_pass([small], *rest)
+        assert all(np.allclose(a, b, rtol=1e-3) for a, b in zip(found, twin))
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])

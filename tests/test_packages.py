@@ -71,8 +71,10 @@ def test_topics_and_their_probabilities(calculate, noise):
 def test_topics_of_batches():
     X, y = make_blobs(300, 8, centers=3, random_state=1)
     clusterer = PowerKMeans(3, sample=100, random_state=0)
-    vectorizers = pytest.importorskip("bertopic.vectorizers")
-    model = topic_model(clusterer, vectorizer_model=vectorizers.OnlineCountVectorizer())
+    pytest.importorskip("bertopic")
+    from bertopic.vectorizers import OnlineCountVectorizer
+
+    model = topic_model(clusterer, vectorizer_model=OnlineCountVectorizer())
     documents = np.array(documents_of(y))
     for batch in np.array_split(np.arange(300), 3):
         model.partial_fit([*documents[batch]], embeddings=X[batch])

@@ -345,26 +345,6 @@ def test_same_bits_for_any_number_of_threads_and_types_of_a_half_life(model):
 # ---- what streams are for ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("half_life", [None, 300.0])
-def test_clusters_that_move_on_are_followed_only_with_a_half_life(half_life):
-    """Three clusters that turn around their mean, half a turn in all: each comes where another one
-    was."""
-    random = np.random.RandomState(0)
-    n, k = 12_000, 3
-    y = random.randint(k, size=n)
-    angle = 2 * np.pi * y / k + np.pi * np.arange(n) / n
-    X = 5 * np.stack([np.cos(angle), np.sin(angle)], axis=1) + 0.3 * random.randn(n, 2)
-    model = PowerKMeans(k, sample=1000, random_state=0)
-    model.partial_fit(X[:1000], half_life=half_life)
-    start = model.predict(X[:1000])
-    names = [np.bincount(start[y[:1000] == j]).argmax() for j in range(k)]
-    agreement = []
-    for i in range(1000, n, 50):
-        agreement.append((model.predict(X[i : i + 50]) == np.take(names, y[i : i + 50])).mean())
-        model.partial_fit(X[i : i + 50], half_life=half_life)
-    assert (np.mean(agreement[-40:]) > 0.99) == (half_life is not None)
-
-
 @pytest.mark.parametrize("data", ["blobs", "digits"])
 @pytest.mark.parametrize("cls", [PowerKMeans, RFFKernelPowerKMeans, FuzzyCMeans])
 def test_without_drift_the_objective_is_near_that_of_a_fit(data, cls, digits):

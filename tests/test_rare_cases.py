@@ -74,6 +74,8 @@ def test_the_reference_refuses_reference_distances_of_another_rule():
 def test_equal_rows_have_a_reference_distance_of_one():
     model = ip_rff_mkpkm(1, kernels="linear", random_state=0)
     assert_array_equal(model.fit([np.zeros((9, 2))]).eta_, 1.0)
+    with pytest.raises(ValueError, match="predict_typicality needs typicality"):
+        model.set_params(typicality=None).fit([X]).predict_typicality([X])
 
 
 def test_a_number_is_the_weight_of_each_row():
@@ -81,21 +83,13 @@ def test_a_number_is_the_weight_of_each_row():
     assert fits[0].inertia_ == fits[1].inertia_
 
 
-def test_typicality_is_refused_where_there_is_none():
-    model = ip_rff_mkpkm(2, typicality=None, random_state=0).fit([X])
-    with pytest.raises(ValueError, match="predict_typicality needs typicality"):
-        model.predict_typicality([X])
-
-
 @pytest.mark.parametrize("approximation", ["rff", "nystroem"])
 def test_no_gamma_of_an_approximated_kernel_is_that_of_scikit_learn(approximation):
-    fits = [
-        rffpk.FAMKKM(
-            2, kernels=[("rbf", gamma)], approximation=approximation, max_iter=3, random_state=0
-        ).fit([X])
-        for gamma in (None, 1 / 3)
+    model = rffpk.FAMKKM(2, approximation=approximation, max_iter=3, random_state=0)
+    embeddings = [
+        model.set_params(kernels=[("rbf", gamma)]).fit([X]).embedding_ for gamma in (None, 1 / 3)
     ]
-    assert_array_equal(fits[0].embedding_, fits[1].embedding_)
+    assert_array_equal(*embeddings)
 
 
 def test_a_second_fit_with_a_number_of_frequencies_has_no_error():
