@@ -5,10 +5,14 @@ from functools import partial
 
 from sklearn.utils import get_tags
 
-from rffpk import RFFMultiKernelPowerKMeans
+import rffpk
+
+CLUSTERERS = [cls for name in rffpk.__all__ if hasattr(cls := getattr(rffpk, name), "fit_predict")]
+_OTHERS = {rffpk.RMKKM, rffpk.NystroemKernelKMeans}  # beside fusions
+FUSIONS = [c for c in CLUSTERERS if "rffpk.fusion" in c.__module__ and c not in _OTHERS]
 
 # With random features of each view and typicality, as in the paper.
-ip_rff_mkpkm = partial(RFFMultiKernelPowerKMeans, kernels=None, typicality="auto")
+ip_rff_mkpkm = partial(rffpk.RFFMultiKernelPowerKMeans, kernels=None, typicality="auto")
 
 # scikit-learn exempts its own KMeans from these checks too: seeding draws rows, and a row of weight
 # two is not drawn like two rows. Tests of the classes compare weights and repeated rows where

@@ -1,42 +1,16 @@
 """The papers' algorithms in their printed order: slow, in float64, and without safeguards."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from rffpk import _reference
 
-Array = NDArray[Any]
 
-
-def rff_kpkm(
-    x: Array,
-    omega: Array | None,
-    theta: Array,
-    s0: float,
-    *,
-    anneal_factor: float = 1.04,
-    anneal_every: int = 3,
-    tol: float = 1e-6,
-    max_iter: int = 500,
-) -> tuple[Array, Array, list[float]]:
-    """Run Algorithm 1 of the RFF-KPKM paper as printed.
+def rff_kpkm(x, omega, theta, s0, *, anneal_factor=1.04, anneal_every=3, tol=1e-6, max_iter=500):
+    """Run Algorithm 1 of the RFF-KPKM paper as printed; return centroids, labels and objectives.
 
     The weights are eq. (4) without its constant 1/k, which the normalisation of line 4 removes;
     distances must be positive. Ends when the objective (eq. 5) changes by at most `tol` of
-    itself from one iteration to the next.
-
-    Returns
-    -------
-    theta : array (k, F)
-        Centroids, not shifted.
-    labels : array (n,)
-        The nearest of them.
-    objective : list of float
-        sum_i M_s at the centroids that each iteration started from.
+    itself from one iteration to the next. Objectives are those where each iteration began.
     """
     phi = _reference.features(x, omega)
     s, objective = s0, []
@@ -52,35 +26,12 @@ def rff_kpkm(
     return theta, _reference.squared_distances(phi, theta).argmin(axis=1), objective
 
 
-def ip_rff_mkpkm_step(
-    phis: list[Array],
-    u: Array,
-    theta: list[Array],
-    alpha: Array,
-    eta: Array,
-    lam: float,
-    s: float,
-    m: float,
-) -> tuple[Array, list[Array], Array, float]:
+def ip_rff_mkpkm_step(phis, u, theta, alpha, eta, lam, s, m):
     """Run an iteration of Algorithm 2 of the RFF-KPKM paper in its printed order, at a fixed s.
 
-    The weights w come from the typicalities `u` of the iteration before.
-
-    Parameters
-    ----------
-    phis : list of L arrays (n, F_l)
-        Feature vectors.
-    u : array (n, k)
-    theta : list of L arrays (k, F_l)
-    alpha : array (L,)
-    eta : array (k, L)
-    lam, s, m : float
-
-    Returns
-    -------
-    u, theta, alpha : the same, after the iteration
-    objective : float
-        Eq. (20) before it.
+    The weights w come from the typicalities u (n, k) of the iteration before. There are L features
+    (n, F_l) and centroids theta (k, F_l), weights alpha (L,), and reference distances eta (k, L).
+    Returns u, theta, alpha after the iteration, and the objective, eq. (20), before it.
     """
     k = u.shape[1]
     d = np.stack([_reference.squared_distances(phi, t) for phi, t in zip(phis, theta)], axis=-1)

@@ -7,22 +7,13 @@ import numpy as np
 import pytest
 import scipy.linalg
 from contracts.plan import config, linalg
+from conventions import CLUSTERERS
 from numpy.linalg import LinAlgError
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.preprocessing import OneHotEncoder
 
 import rffpk
-
-ONE_VIEW = [
-    rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,
-    rffpk.KernelKMeans, rffpk.KernelPowerKMeans, rffpk.NystroemKernelKMeans,
-]  # fmt: skip
-VIEWS = [
-    rffpk.MultiKernelPowerKMeans, rffpk.RFFMultiKernelPowerKMeans, rffpk.AverageMKKM, rffpk.MKKM,
-    rffpk.MKKMMR, rffpk.SimpleMKKM, rffpk.LKAM, rffpk.ONKC, rffpk.MVCLFA, rffpk.CoregSC,
-    rffpk.SMKC, rffpk.FAMKKM, rffpk.RMKKM, rffpk.LMKKM,
-]  # fmt: skip
 
 
 def one_hot(n, *numbers):
@@ -70,19 +61,14 @@ def test_balanced_designs_are_clustered_by_every_class(name, finds_parts, monkey
         monkeypatch.setattr(scipy.linalg, "eigh", finding_no_part)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for kind in ONE_VIEW:
-            assert len(kind(k, random_state=0).fit(X).labels_) == len(X)
         assert rffpk.DiffusionMap(2, random_state=0).fit_transform(X).shape == (len(X), 2)
-        for kind in VIEWS:
-            assert len(kind(k, random_state=0).fit([X, X[:, ::2]]).labels_) == len(X)
+        for cls in CLUSTERERS:
+            rows = [X, X[:, ::2]] if hasattr(cls(), "kernels") else X
+            assert len(cls(k, random_state=0).fit(rows).labels_) == len(X)
+        if name == "star":
+            many = rffpk.CoregSC(12, random_state=0).fit(X)
+            assert np.isfinite(many.embedding_).all()
         assert 1 <= rffpk.select_n_clusters(X, random_state=0).n_clusters <= len(X)
-
-
-def test_as_many_clusters_as_categories_of_a_star():
-    star = DESIGNS["star"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert np.isfinite(rffpk.CoregSC(12, random_state=0).fit(star).embedding_).all()
 
 
 def of_spectrum(values):
@@ -150,27 +136,23 @@ def test_another_driver_follows_one_that_fails(monkeypatch):
     A = np.random.default_rng(0).standard_normal((30, 20))
     S, plain = A.T @ A, scipy.linalg.eigh
     values, vectors = np.linalg.eigh(S)
-    singular = np.linalg.svd(A, compute_uv=False)
+    singular, plain_svd = np.linalg.svd(A, compute_uv=False), scipy.linalg.svd
+    failed = failing(LinAlgError("no convergence."))
 
     def only_by_qr(matrix, driver=None, **options):
-        if driver != "ev":
-            raise LinAlgError("Internal Error.")
-        return plain(matrix, driver=driver)
+        return plain(matrix, driver=driver) if driver == "ev" else failed()
+
+    def only_gesvd(matrix, full_matrices=True, lapack_driver="gesdd"):
+        by_gesvd = lapack_driver != "gesdd"
+        return plain_svd(matrix, full_matrices, lapack_driver="gesvd") if by_gesvd else failed()
 
     monkeypatch.setattr(scipy.linalg, "eigh", only_by_qr)
-    for broken in (False, True):
-        if broken:
-            monkeypatch.setattr(np.linalg, "eigh", failing(LinAlgError("no convergence.")))
+    for module in (scipy.linalg, np.linalg):  # both are broken at the end
+        if module is np.linalg:
+            monkeypatch.setattr(module, "eigh", failed)
         found = linalg.eigh(S, subset_by_index=[17, 19])
         assert_allclose(found[0], values[17:], rtol=1e-9)
         assert_allclose(np.abs(found[1]), np.abs(vectors[:, 17:]), atol=1e-9)
-    plain_svd = scipy.linalg.svd
-
-    def only_gesvd(matrix, full_matrices=True, lapack_driver="gesdd"):
-        if lapack_driver == "gesdd":
-            raise LinAlgError("SVD did not converge.")
-        return plain_svd(matrix, full_matrices, lapack_driver=lapack_driver)
-
     monkeypatch.setattr(scipy.linalg, "svd", only_gesvd)
     left, sizes, right = linalg.svd(A)
     assert_allclose(sizes, singular)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from contracts.fusion import FittedKernel, Specification, famkkm, operators
 from contracts.passes import ones
-from conventions import weight_and_sparse_failures
 from fusion_cases import three_views
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import procrustes
@@ -16,7 +15,6 @@ from sklearn.datasets import load_wine, make_circles
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils.estimator_checks import check_estimator
 
 from rffpk import FAMKKM, NystroemKernelKMeans, PowerKMeans, center_kernel, normalize_kernel
 
@@ -145,22 +143,6 @@ def test_the_iterations_stop_by_the_relative_change(views):
     changes = np.diff(values) / values[1:]
     assert 2 < model.n_iter_ < 50
     assert changes[-1] <= 1e-3 and (changes[:-1] > 1e-3).all()
-
-
-@pytest.mark.parametrize("operator", OPERATORS)
-def test_certificates_of_the_estimator(views, operator):
-    model = FAMKKM(4, random_state=0, **operator).fit(views[0])
-    assert_orthonormal(model.embedding_)
-    weights = model.kernel_weights_
-    assert_allclose((weights**2).sum(), 1)
-    values = np.array([r["objective"] for r in model.history_])
-    assert (np.diff(values) >= -1e-10 * np.abs(values[1:])).all()
-    assert model.objective_ == values[-1]
-    assert model.labels_.dtype == np.int32
-    assert adjusted_rand_score(views[1], model.labels_) > 0.9
-    assert weights.argmin() == 2
-    assert_array_equal(model.predict(views[0]), model.labels_)
-    assert_array_equal(model.transform(views[0]), model.embedding_)
 
 
 @pytest.mark.parametrize("max_iter", [1, 3, 20])
@@ -370,20 +352,6 @@ def test_asymmetric_and_indefinite_kernels_are_refused(matrices):
         model.fit([good, bad])
     with pytest.raises(ValueError, match=r"X\[1\] is not positive semidefinite"):
         FAMKKM(4, kernels="precomputed", approximation="nystroem").fit([good, bad])
-
-
-# ---- scikit-learn -------------------------------------------------------------------------------
-
-
-CHECKED = [
-    *(FAMKKM(approximation=word) for word in (None, "rff", "nystroem")),
-    NystroemKernelKMeans(), NystroemKernelKMeans(n_components=2),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("estimator", CHECKED, ids=str)
-def test_scikit_learn_checks(estimator):
-    check_estimator(estimator, expected_failed_checks=weight_and_sparse_failures(estimator))
 
 
 # ---- Nystroem k-means ---------------------------------------------------------------------------

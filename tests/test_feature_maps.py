@@ -25,24 +25,9 @@ EXACT = {
 }
 
 
-DIMENSIONS = [1, 2, 3, 8, 17, 64, 100, 513]
-
-
 @pytest.fixture
 def X():
     return np.random.default_rng(0).standard_normal((60, 5)) * [1, 2, 0.5, 1, 3] + 10
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("kernel", EXACT)
-@pytest.mark.parametrize("gamma", [0.02, 0.2])
-def test_inner_products_approach_the_kernel(backend, X, kernel, gamma):
-    """With 40 000 frequencies the error is within 5 standard deviations, and with a gamma that is
-    wrong by 20 % it is not, so that a wrong bandwidth fails."""
-    phi = RandomFourierFeatures(40_000, kernel=kernel, gamma=gamma, random_state=1).fit_transform(X)
-    exact = EXACT[kernel](X, gamma)
-    assert np.abs(phi @ phi.T - exact).max() < 5 / np.sqrt(40_000)
-    assert np.abs(phi @ phi.T - EXACT[kernel](X, 1.2 * gamma)).max() > 5 / np.sqrt(40_000)
 
 
 def test_features_are_those_of_the_paper(implementation, X, dtype):
@@ -112,21 +97,16 @@ def test_frequencies_have_the_spectral_density_of_the_kernel(X, sampling):
     assert_allclose((omega**4).mean(), 3, rtol=0.05)
 
 
-@pytest.mark.parametrize("d", [*DIMENSIONS, 9000])
+@pytest.mark.parametrize("d", [1, 2, 3, 8, 17, 64, 100, 513, 9000])
 @pytest.mark.parametrize("D", [1, 7, 64, 130])
-def test_structured_projection_is_that_of_its_matrix(isa, dtype, d, D):
+def test_structured_frequencies_are_products_of_hadamard_matrices(isa, dtype, d, D):
     """The butterflies of the core against the frequencies written out, which the twin uses."""
     X = np.random.default_rng(d).standard_normal((300, d)).astype(dtype)
     mapped = RandomFourierFeatures(D, sampling="structured", random_state=D).fit(X)
     dense = oracles.rff(X.astype(float), mapped.structure_.matrix(d))
     assert_allclose(mapped.transform(X), dense, atol=2e-5 if dtype == np.float32 else 1e-12)
-
-
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("D", [1, 7, 64, 130])
-def test_structured_frequencies_are_products_of_hadamard_matrices(dtype, d, D):
-    X = np.random.default_rng(d).standard_normal((300, d)).astype(dtype)
-    mapped = RandomFourierFeatures(D, sampling="structured", random_state=D).fit(X)
+    if d > 1000:  # whose matrices are large
+        return
     signs, scale, _ = mapped.structure_
     p = signs.shape[-1]
     assert p >= d and set(np.unique(signs)) <= {-1, 1}

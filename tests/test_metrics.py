@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from scipy.spatial.distance import pdist
 from sklearn.datasets import load_iris
 from sklearn.metrics import normalized_mutual_info_score
 
@@ -19,30 +20,15 @@ from rffpk import (
     xie_beni_index,
 )
 
-labelings = st.integers(1, 60).flatmap(
-    lambda n: st.tuples(
-        st.lists(st.integers(0, 4), min_size=n, max_size=n),
-        st.lists(st.integers(0, 4), min_size=n, max_size=n),
-    )
-)
+labelings = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=60)
 
 
 @given(labelings)
 def test_accuracy_is_that_of_the_best_permutation(pair):
-    y, labels = map(np.array, pair)
-    assert clustering_accuracy(y, labels) == pytest.approx(
-        oracles.best_matching_accuracy(y, labels)
-    )
-
-
-@given(labelings, st.permutations(range(5)))
-def test_names_of_clusters_do_not_matter(pair, names):
-    y, labels = map(np.array, pair)
-    renamed = np.array(names)[labels]
-    assert clustering_accuracy(y, renamed) == clustering_accuracy(y, labels)
-    assert purity_score(y, renamed) == purity_score(y, labels)
-    assert clustering_accuracy(y, labels) == clustering_accuracy(labels, y)
-    assert clustering_accuracy(y, labels) <= purity_score(y, labels)
+    y, labels = np.transpose(pair)
+    expected = oracles.best_matching_accuracy(y, labels)
+    assert clustering_accuracy(y, labels) == pytest.approx(expected)
+    assert expected <= purity_score(y, labels) + 1e-12
 
 
 def test_purity_by_hand_and_strings():
@@ -75,27 +61,29 @@ def test_repeated_scores_are_those_of_fits_with_their_seeds():
             repeated_scores(bad, X, y)
 
 
-@pytest.mark.parametrize("score", [clustering_accuracy, purity_score])
-def test_labels_that_are_vectors_are_refused(score):
-    for vectors in ([np.arange(2), np.arange(1, 3)], [[1, 2], [1, 3, 4]]):
-        objects = np.empty(2, dtype=object)
-        objects[0], objects[1] = vectors
-        for labels in (vectors, objects):
-            with pytest.raises(ValueError, match="^labels_true: is not one-dimensional. Pass one"):
-                score(labels, [0, 1])
-            with pytest.raises(ValueError, match="^labels_pred: is not one-dimensional. Pass one"):
-                score([0, 1], labels)
-    assert score(np.array(["a", "bc", "d"], dtype=object), [0, 1, 2]) == 1.0
+VECTORS, RAGGED = np.empty(2, dtype=object), np.empty(2, dtype=object)
+VECTORS[:], RAGGED[:] = [np.arange(2), np.arange(1, 3)], [[1, 2], [1, 3, 4]]
+NO_LABELS = [
+    *((labels, "is not one-dimensional. Pass one") for labels in (
+        VECTORS, [*VECTORS], RAGGED, [*RAGGED], np.zeros((2, 2)), [[1.0, 0.0], [1.0]], [[["a"]]])),
+    ([0, np.nan], "1 of 2 samples have no label"),
+    (np.array([0, None], dtype=object), "1 of 2 samples have no label"),
+    (None, ""),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("score", [clustering_accuracy, purity_score])
-def test_bad_labels_are_refused(score):
+def test_bad_labels_are_refused_by_name(score):
+    for labels, message in NO_LABELS:
+        with pytest.raises((ValueError, TypeError), match=f"^labels_true:? ?{message}"):
+            score(labels, [0, 1])
+        with pytest.raises((ValueError, TypeError), match=f"^labels_pred:? ?{message}"):
+            score([0, 1], labels)
     with pytest.raises(ValueError, match="labels_pred has 1 labels"):
         score([0, 1], [0])
-    with pytest.raises(ValueError, match="labels_true: is not one-dimensional"):
-        score(np.zeros((2, 2)), [0, 1])
     with pytest.raises(ValueError, match="empty"):
         score([], [])
+    assert score(np.array(["a", "bc", "d"], dtype=object), [0, 1, 2]) == 1.0
 
 
 # ---- memberships ---------------------------------------------------------------------------------
@@ -158,13 +146,12 @@ def test_memberships_of_a_fitted_model_are_accepted(n, k):
     assert 0 < partition_entropy(u) < np.log(k)
     # sum_ij u_ij^2 d_ij is the objective of fuzzy c-means with m = 2
     index = xie_beni_index(X, u, model.cluster_centers_)
-    gap = min(
-        float(((a - b) ** 2).sum())
-        for i, a in enumerate(model.cluster_centers_)
-        for b in model.cluster_centers_[:i]
-    )
+    gap = pdist(model.cluster_centers_).min() ** 2
     assert index == pytest.approx(model.objective_ / (n * gap), rel=1e-4)
     assert -1 <= fuzzy_silhouette(X, u) <= 1
+
+
+NO_NUMBERS = ([[1.0, 0.0], [1.0]], None, [[["a"]]])
 
 
 @pytest.mark.parametrize(
@@ -179,10 +166,16 @@ def test_memberships_of_a_fitted_model_are_accepted(n, k):
         (lambda: xie_beni_index(np.eye(2), np.eye(2), np.eye(2), m=0.5), "m=0.5"),
         (lambda: fuzzy_silhouette(np.eye(2), [[1, 0], [1, 0]]), "at least two"),
         (lambda: fuzzy_silhouette(np.eye(2), np.eye(2), alpha=-1), "alpha=-1"),
+        *((lambda bad=bad: partition_entropy(bad), "memberships") for bad in NO_NUMBERS),
+        *((lambda bad=bad: xie_beni_index(bad, np.eye(2), np.eye(2)), "X") for bad in NO_NUMBERS),
+        *(
+            (lambda bad=bad: xie_beni_index(np.eye(2), np.eye(2), bad), "centers")
+            for bad in NO_NUMBERS
+        ),
     ],
 )
 def test_bad_memberships_are_refused_by_name(call, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=rf"{message}\b"):
         call()
 
 
@@ -196,22 +189,6 @@ def test_indices_speak_of_noise():
     ):
         with pytest.raises(ValueError, match="^memberships: 1 rows are zero, .* noise .* Leave"):
             call()
-
-
-NAMES = {
-    "labels_true": lambda bad: clustering_accuracy(bad, [0, 1]),
-    "labels_pred": lambda bad: purity_score([0, 1], bad),
-    "memberships": partition_entropy,
-    "X": lambda bad: xie_beni_index(bad, [[1, 0], [0, 1]], [[1.0], [2.0]]),
-    "centers": lambda bad: xie_beni_index([[1.0], [2.0]], [[1, 0], [0, 1]], bad),
-}
-
-
-@pytest.mark.parametrize("bad", [[[1.0, 0.0], [1.0]], None, [[["a"]]]], ids=str)
-@pytest.mark.parametrize("name", NAMES)
-def test_errors_name_the_argument(name, bad):
-    with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b"):
-        NAMES[name](bad)
 
 
 @pytest.mark.parametrize("scale", [2.0**-1000, 1e-160, 1e160, 2.0**1000])
@@ -229,13 +206,3 @@ def test_an_offset_does_not_change_the_fuzzy_silhouette(offset):
     X = np.vstack([random.normal(c, 1, (20, 2)) for c in (-5, 0, 5)])
     u = random.dirichlet([0.2] * 3, len(X))
     assert fuzzy_silhouette(X + offset, u) == pytest.approx(fuzzy_silhouette(X, u), abs=1e-6)
-
-
-@pytest.mark.parametrize("score", [clustering_accuracy, purity_score])
-@pytest.mark.parametrize("missing", [np.nan, None])
-def test_missing_labels_are_no_class(score, missing):
-    labels = np.array([0, 1, missing, missing], dtype=object if missing is None else float)
-    with pytest.raises(ValueError, match="^labels_true: 2 of 4 samples have no label"):
-        score(labels, [0, 0, 1, 1])
-    with pytest.raises(ValueError, match="^labels_pred: 2 of 4 samples have no label"):
-        score([0, 0, 1, 1], labels)

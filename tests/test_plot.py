@@ -1,7 +1,6 @@
 """Pictures: what is drawn, where, and how clusters differ."""
 
 import sys
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,8 +8,8 @@ import pytest
 from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_array, csr_array
+from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs, make_moons
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.mixture import GaussianMixture
@@ -36,6 +35,11 @@ matplotlib.use("agg")
 from matplotlib import pyplot  # noqa: E402
 
 X, Y = make_blobs(300, centers=3, random_state=1)
+
+
+def places(ax):
+    """Return the places of all points that are drawn."""
+    return np.vstack([group.get_offsets() for group in ax.collections])
 
 
 @pytest.fixture
@@ -70,27 +74,51 @@ def test_places_of_rows(ax):
     model = DiffusionPowerKMeans(2, random_state=0).fit(rows)
     features = model.feature_map_.transform(rows)
     plot.clusters(model, rows, ax=ax)
-    drawn = np.vstack([group.get_offsets() for group in ax.collections])
     expected = features if features.shape[1] > 1 else rows
-    assert_allclose(np.sort(drawn, axis=0), np.sort(expected[:, :2], axis=0))
-    digits = load_digits().data
+    assert_allclose(np.sort(places(ax), axis=0), np.sort(expected[:, :2], axis=0))
+    digits, chosen = load_digits().data, np.random.RandomState(0).randn(1797, 2)
     other = PowerKMeans(3, random_state=0).fit(digits)
-    for places in (None, np.random.RandomState(0).randn(1797, 2)):
-        ax.clear()
-        plot.clusters(other, digits, places=places, ax=ax)
-        drawn = np.vstack([group.get_offsets() for group in ax.collections])
-        assert len(drawn) == 1797
-        if places is not None:
-            assert_allclose(np.sort(drawn, axis=0), np.sort(places, axis=0))
+    ax.clear()
+    plot.clusters(other, digits, ax=ax)
+    assert len(places(ax)) == 1797
+    ax.clear()
+    plot.clusters(other, digits, places=chosen, ax=ax)
+    assert_allclose(np.sort(places(ax), axis=0), np.sort(chosen, axis=0))
     with pytest.raises(ValueError, match="places has shape"):
         plot.clusters(other, digits, places=digits, ax=ax)
 
 
-@pytest.mark.parametrize("rows", [X[:, :1], [X, X[:, :1]], pd.DataFrame(X, columns=["a", "b"])])
-def test_one_column_views_and_frames_are_drawn(ax, rows):
-    cls = RFFMultiKernelPowerKMeans if isinstance(rows, list) else KernelPowerKMeans
-    plot.clusters(cls(3, random_state=0).fit(rows), rows, ax=ax)
-    assert sum(len(group.get_offsets()) for group in ax.collections) == 300
+LACKING = np.where(np.arange(300)[:, None] < 20, np.nan, X)
+DRAWN = {  # models, their rows, and how many groups of points there are
+    "one column": (KernelPowerKMeans(3), X[:, :1], 3),
+    "views": (RFFMultiKernelPowerKMeans(3), [X, X[:, :1]], 3),
+    "frame": (KernelPowerKMeans(3), pd.DataFrame(X, columns=["a", "b"]), 3),
+    "kernels": (
+        MultiKernelPowerKMeans(3, kernels="precomputed"),
+        [rbf_kernel(X), rbf_kernel(X, gamma=0.1)],
+        3,
+    ),
+    "pipeline": (make_pipeline(StandardScaler(), FuzzyCMeans(3)), X, 3),
+    "mixture": (GaussianMixture(3, random_state=0), X, 3),
+    "lacking": (ip_rff_mkpkm(3, allow_missing_views=True), [X, LACKING], 3),
+    # by the columns of the views, with the mean where a view is lacking
+    "one cluster": (ip_rff_mkpkm(1, allow_missing_views=True), [X, LACKING], 1),
+    "none": (
+        ip_rff_mkpkm(2, allow_missing_views=True),
+        [X, [None if row < 20 else each for row, each in enumerate(X)]],
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_rows_of_all_kinds_are_drawn(ax, name):
+    model, rows, groups = DRAWN[name]
+    model = clone(model)
+    model.set_params(**{key: 0 for key in model.get_params() if key.endswith("random_state")})
+    plot.clusters(model.fit(rows), rows, ax=ax)
+    assert len(ax.collections) == groups and len(places(ax)) == 300
+    assert np.isfinite(places(ax)).all()
 
 
 def test_at_most_5000_rows_are_drawn(ax):
@@ -111,30 +139,19 @@ def test_convergence_falls_along_each_line(ax):
         assert (np.diff(line.get_ydata()) <= 1e-9 * line.get_ydata()[0]).all()
 
 
-def test_pipelines_converge_as_their_last_steps(ax):
-    model = make_pipeline(StandardScaler(), PowerKMeans(3, random_state=0)).fit(X)
-    plot.convergence(model, ax)
-    expected = [r["objective"] for r in model[-1].history_ if r.get("kept")]
-    assert ax.lines[-1].get_ydata()[-1] == expected[-1]
-
-
-def test_the_iterations_of_fused_kernels_are_one_line(ax):
-    model = SMKC(3, random_state=0).fit([X, X])
-    plot.convergence(model, ax)
-    (line,) = ax.lines
-    assert_array_equal(line.get_ydata(), [record["objective"] for record in model.history_])
-
-
-def test_only_the_passes_of_the_kept_start_are_drawn(ax):
-    model = PowerKMeans(3, n_init=3, random_state=0).fit(X)
-    kept = next(r for r in model.history_ if r.get("outcome") == "kept")
-    plot.convergence(model, ax)
+@pytest.mark.parametrize("model", [SMKC(3), PowerKMeans(3, n_init=3)])
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_only_the_passes_of_the_kept_start_are_drawn(ax, model, in_pipeline):
+    """Of a pipeline the passes of its last step, and of fused kernels one line."""
+    model = clone(model).set_params(random_state=0)
+    shown = make_pipeline(StandardScaler(), model).fit(X) if in_pipeline else model.fit(X)
+    plot.convergence(shown, ax)
+    history = (shown[-1] if in_pipeline else model).history_
     drawn = [value for line in ax.lines for value in line.get_ydata()]
-    expected = [
-        r["objective"] for r in model.history_
-        if r["stage"] in ("anneal", "hard") and r["start"] == kept["start"]
-    ]  # fmt: skip
-    assert_array_equal(drawn, expected)
+    stages = ("anneal", "hard", "fusion", "weights")
+    kept = [r["objective"] for r in history if r.get("kept") and r["stage"] in stages]
+    assert_array_equal(drawn, kept)
+    assert len(ax.lines) == 1 or not isinstance(model, SMKC)
 
 
 def test_memberships_and_noise(ax):
@@ -201,15 +218,6 @@ def test_a_missing_matplotlib_is_named(monkeypatch):
         plot.clusters(PowerKMeans(2, random_state=0).fit(X), X)
 
 
-def test_pipelines_and_mixtures_are_drawn(ax):
-    model = make_pipeline(StandardScaler(), FuzzyCMeans(3, random_state=0)).fit(X)
-    plot.clusters(model, X, ax=ax)
-    assert sum(len(group.get_offsets()) for group in ax.collections) == 300
-    ax.clear()
-    plot.clusters(GaussianMixture(3, random_state=0).fit(X), X, ax=ax)
-    assert len(ax.collections) == 3
-
-
 def test_sparse_rows_are_drawn_where_dense_ones_are(ax):
     """Up to the signs of principal components."""
     many = np.where(load_digits().data > 8, load_digits().data, 0)
@@ -222,13 +230,12 @@ def test_sparse_rows_are_drawn_where_dense_ones_are(ax):
         drawn = []
         for shown in (rows, given):
             plot.clusters(model, shown, ax=ax)
-            drawn.append([np.abs(group.get_offsets()) for group in ax.collections])
+            drawn.append(np.abs(places(ax)))
             ax.clear()
             plot.memberships(model, shown, ax=ax)
             ax.clear()
-        assert len(drawn[0]) == len(drawn[1])
-        for dense, sparse in zip(*drawn):
-            assert_allclose(sparse, dense, atol=1e-5 * np.abs(dense).max())
+        dense, sparse = drawn
+        assert_allclose(sparse, dense, atol=1e-5 * np.abs(dense).max())
 
 
 def test_centers_of_an_embedding_are_not_drawn_among_the_rows(ax):
@@ -249,17 +256,9 @@ def test_several_views_are_drawn_by_what_the_model_makes_of_them(cls, listed, ax
     rows = [table[:, view] for view in views] if listed else table
     plot.clusters(model.fit(rows), rows, ax=ax)
     assert [len(group.get_offsets()) for group in ax.collections] == [*np.bincount(model.labels_)]
-    points = np.vstack([group.get_offsets() for group in ax.collections])
     labels = np.repeat(range(3), np.bincount(model.labels_))
-    assert silhouette_score(points, labels) > 0.3
+    assert silhouette_score(places(ax), labels) > 0.3
     assert "distances" in ax.get_xlabel()
-
-
-def test_precomputed_kernels_of_views_are_drawn(ax):
-    kernels = [rbf_kernel(X), rbf_kernel(X, gamma=0.1)]
-    model = MultiKernelPowerKMeans(3, kernels="precomputed", random_state=0).fit(kernels)
-    plot.clusters(model, kernels, ax=ax)
-    assert len(ax.collections) == 3
 
 
 def test_failures_open_no_figure():
@@ -298,41 +297,19 @@ def test_profiles_show_the_columns_with_the_largest_differences(ax):
         plot.profile(profiles, n_columns=0, ax=ax)
 
 
-LACKING = X.copy()
 LACKING[:20] = np.nan
 
 
-@pytest.mark.parametrize("k", [1, 3])
-def test_rows_that_lack_a_view_are_drawn(k, ax):
-    """With one cluster by the columns of the views, with the mean where a view is lacking."""
-    model = ip_rff_mkpkm(k, allow_missing_views=True, random_state=0)
-    plot.clusters(model.fit([X, LACKING]), [X, LACKING], ax=ax)
-    assert sum(len(group.get_offsets()) for group in ax.collections) == len(X)
-    assert all(np.isfinite(group.get_offsets()).all() for group in ax.collections)
-
-
-@pytest.mark.parametrize("convert", [np.asarray, csr_array])
+@pytest.mark.parametrize("rows", [np.ones((30, 7)), csr_array(np.ones((30, 7))), None])
 @pytest.mark.parametrize("k", [1, 2])
-def test_equal_rows_are_drawn_at_one_place(convert, k, ax):
-    rows = convert(np.ones((30, 7)))
-    model = PowerKMeans(k, random_state=0)
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        plot.clusters(model.fit(rows), rows, ax=ax)
-    assert_array_equal(ax.collections[0].get_offsets(), np.zeros((30, 2)))
-
-
-def test_distances_that_are_all_equal_are_drawn_at_one_place(ax):
-    rows = [np.ones((30, 7)), np.ones((30, 2))]
-    model = ip_rff_mkpkm(2, random_state=0)
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        plot.clusters(model.fit(rows), rows, ax=ax)
+def test_equal_rows_are_drawn_at_one_place(rows, k, ax):
+    rows, cls = (rows, PowerKMeans) if rows is not None else ([np.ones((30, 7))] * 2, ip_rff_mkpkm)
+    plot.clusters(cls(k, random_state=0).fit(rows), rows, ax=ax)
     assert_array_equal(ax.collections[0].get_offsets(), np.zeros((30, 2)))
 
 
 def test_clusters_at_one_place_have_a_flat_tree(ax):
-    model = PowerKMeans(3, random_state=0)
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        plot.tree(model.fit(np.ones((30, 2))), ax)
+    plot.tree(PowerKMeans(3, random_state=0).fit(np.ones((30, 2))), ax)
     assert len(ax.get_xticklabels()) == 3
 
 

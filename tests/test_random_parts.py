@@ -185,21 +185,6 @@ def test_samples_are_uniform_and_those_with_weights_follow_them():
     assert_allclose(estimates.sum() / draws, weight.sum(), rtol=0.05)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("cls", [rffpk.AverageMKKM, rffpk.SMKC, rffpk.NystroemKernelKMeans])
-def test_landmarks_and_anchors_are_uniform(cls):
-    n, size, draws = 24, 6, 100
-    X = np.random.default_rng(0).standard_normal((n, 2))
-    names = {rffpk.AverageMKKM: "n_landmarks", rffpk.SMKC: "anchors"}
-    name = names.get(cls, "n_anchors")
-    counts = np.zeros(n)
-    for seed in range(draws):
-        model = cls(2, **{name: size}, n_init=1, n_jobs=1, random_state=seed).fit(X)
-        counts[model.landmarks_ if cls is rffpk.AverageMKKM else model.anchors_] += 1
-    assert counts.sum() == draws * size
-    assert uniform(counts, np.full(n, draws * size / n))
-
-
 @pytest.mark.promise("Determinism", "An integer `random_state` fixes every random draw.")
 @pytest.mark.parametrize(
     "cls", [getattr(rffpk, name) for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit")]

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 from contracts.fusion import NormedWeights
-from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,17 +13,11 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import RMKKM, KernelKMeans
 
 KERNELS = [("rbf", 0.1), ("rbf", 0.01), "linear"]
 X, Y = make_blobs(150, 4, centers=4, cluster_std=1.5, random_state=0)
-
-
-@parametrize_with_checks([RMKKM()], expected_failed_checks=weight_and_sparse_failures)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 def kernels_of(X):

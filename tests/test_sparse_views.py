@@ -1,12 +1,11 @@
 """Sparse views in lists: passes against the twin, and fits against fits of arrays."""
 
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from contracts.core import sparse_rows
-from conventions import ip_rff_mkpkm
+from conventions import CLUSTERERS, ip_rff_mkpkm
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -20,16 +19,9 @@ from test_sparse import messy, peak_of_fit, structure, topics
 
 from rffpk import (
     FAMKKM,
-    LKAM,
-    LMKKM,
     MKKM,
-    MKKMMR,
-    MVCLFA,
-    ONKC,
-    RMKKM,
     SMKC,
     AverageMKKM,
-    CoregSC,
     MultiKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
     SimpleMKKM,
@@ -37,10 +29,7 @@ from rffpk import (
     _core,
 )
 
-EVERY = [
-    RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, MKKM, SimpleMKKM, MKKMMR, LKAM,
-    ONKC, RMKKM, CoregSC, MVCLFA, FAMKKM, SMKC, *([LMKKM] if find_spec("clarabel") else []),
-]  # fmt: skip
+EVERY = [cls for cls in CLUSTERERS if hasattr(cls(), "kernels")]
 MODELS = [
     *(cls(3, random_state=0) for cls in EVERY),
     ip_rff_mkpkm(3, kernels=["linear", "rbf", "linear"], random_state=0),
@@ -59,26 +48,23 @@ FLAT = 100 * np.finfo(float).eps ** 0.5
 by_name = pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model)[:60])
 
 
+def frozen(X):
+    """Return views whose numbers no fit may change."""
+    for x in X:
+        for part in (x.data, x.indices, x.indptr) if sparse.issparse(x) else (x,):
+            part.flags.writeable = False
+    return X
+
+
 def some_views(n=240, dtype=np.float64):
     """Return two sparse views and a dense one of the same clusters."""
     (X, y), (Z, _) = topics(n, 60, 3, length=15), topics(n, 90, 3, length=30)
     dense = np.random.default_rng(0).standard_normal((n, 4)) + 3 * np.eye(3, 4)[y]
-    return [X.astype(dtype), Z.astype(dtype), dense.astype(dtype)]
+    return frozen([x.astype(dtype) for x in (X, Z, dense)])
 
 
 def arrays_of(X):
     return [x.toarray() if sparse.issparse(x) else x for x in X]
-
-
-def copied(X):
-    return [x.copy() for x in X]
-
-
-def assert_unchanged(X, before):
-    for x, same in zip(X, before):
-        parts = ("data", "indices", "indptr") if sparse.issparse(x) else ("T",)
-        for part in parts:
-            assert_array_equal(getattr(x, part), getattr(same, part))
 
 
 # ---- the pass -----------------------------------------------------------------------------------
@@ -152,7 +138,7 @@ def assert_same_clusters(labels, expected):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_fits_are_those_of_arrays(model, dtype, weighted):
     X, weight = some_views(dtype=dtype), np.random.default_rng(0).integers(0, 4, 240)
-    before, weights = copied(X), {"sample_weight": weight} if weighted else {}
+    weights = {"sample_weight": weight} if weighted else {}
     ours, same = clone(model).fit(X, **weights), clone(model).fit(arrays_of(X), **weights)
     # the same clusters: of starts that end equally low rounding chooses one, and so the numbers
     numbers = np.array([ours.labels_[same.labels_ == j][0] for j in range(3)])
@@ -173,7 +159,6 @@ def test_fits_are_those_of_arrays(model, dtype, weighted):
     assert_allclose(ours.transform(X)[:, columns], same.transform(arrays_of(X)), atol=10 * rtol)
     found, expected = ours.predict_proba(X, s=-3.0), same.predict_proba(arrays_of(X), s=-3.0)
     assert_allclose(found[:, numbers], expected, atol=10 * rtol)
-    assert_unchanged(X, before)
 
 
 @pytest.mark.parametrize("estimator", EVERY)
@@ -189,7 +174,9 @@ def test_fits_are_those_of_arrays(model, dtype, weighted):
 )
 def test_kernels_of_one_matrix_and_views_of_its_columns(estimator, parameters):
     name = parameters.get("kernels")
-    if name == "du2015" and estimator in (RFFMultiKernelPowerKMeans, CoregSC, MVCLFA, LMKKM):
+    if name == "du2015" and estimator.__name__ in {
+        "RFFMultiKernelPowerKMeans", "CoregSC", "MVCLFA", "LMKKM"
+    }:  # fmt: skip
         return  # is no choice there, leaves eigenvectors open, or takes long
     X = topics(240, 60, 3)[0]
     model = estimator(3, random_state=0, **parameters)
@@ -214,7 +201,7 @@ def test_one_view_in_a_list():
 
 def test_rows_may_lack_views_that_are_arrays():
     X = some_views()
-    X[2][::7] = np.nan
+    X[2] = np.where(np.arange(240)[:, None] % 7, X[2], np.nan)
     model = RFFMultiKernelPowerKMeans(3, allow_missing_views=True, random_state=0)
     labels, inertia = model.fit(X).labels_, model.inertia_
     assert_array_equal(model.predict(X), labels)
@@ -259,12 +246,10 @@ def test_frequencies_of_fusions_are_written_out_where_rows_have_few_entries():
 
 @pytest.mark.parametrize("estimator", EVERY)
 def test_unsorted_indices_duplicates_zeros_and_empty_rows(estimator):
-    X = [messy(120, d, 0.3, seed) for seed, d in enumerate((30, 20))]
-    before = copied(X)
+    X = frozen([messy(120, d, 0.3, seed) for seed, d in enumerate((30, 20))])
     plain = [sparse.csr_array(x.toarray()) for x in X]
     labels, expected = (estimator(2, random_state=0).fit(x).labels_ for x in (X, plain))
     assert_array_equal(labels, expected)
-    assert_unchanged(X, before)
 
 
 def test_equal_rows():
@@ -280,27 +265,22 @@ def test_views_that_are_refused_are_named():
     X, Z, D = some_views(60)
     wrong = Z.copy()
     wrong.data[3] = np.nan
-    for model in (MKKM(2), ip_rff_mkpkm(2), MultiKernelPowerKMeans(2)):
+    for model in (MKKM(2), ip_rff_mkpkm(2, allow_missing_views=True), MultiKernelPowerKMeans(2)):
         with pytest.raises(ValueError, match=r"X\[1\]: contains NaN"):
             model.fit([X, wrong])
-        with pytest.raises(ValueError, match=r"^X\[1\]: has 59 rows, and X\[0\] has 60"):
-            model.fit([X, Z[1:]])
         with pytest.raises(ValueError, match=r"^X\[0\]: has 59 columns, but had 60 in fit"):
             model.fit([X, D]).predict([X[:, 1:], D])
-    with pytest.raises(ValueError, match=r"X\[1\]: contains NaN"):
-        ip_rff_mkpkm(2, allow_missing_views=True).fit([X, wrong])
     with pytest.raises(TypeError, match=r"X\[1\] is sparse, and the kernel 'chi2' takes dense"):
         MKKM(2, kernels=["rbf", "chi2"]).fit([D, X])
     with pytest.raises(TypeError, match="X is sparse, and callable kernels take dense rows"):
         MultiKernelPowerKMeans(2, kernels=["rbf", lambda x, y: float(x @ y)]).fit(X)
     with pytest.raises(TypeError, match=r"^X\[1\]: is sparse, but a source takes dense"):
         ip_rff_mkpkm(2).fit([lambda: iter([D]), lambda: iter([X])])
-    with pytest.raises(ValueError, match=r"X\[0\]: .*ind(ex|ices)"):
-        broken = X.copy()
-        broken.indices[-1] = 60
-        MKKM(2).fit([broken, Z])
-    with pytest.raises(ValueError, match=r"X\[0\]: .*ind(ex|ices)"):
-        MKKM(2, kernels="precomputed").fit([broken, Z])
+    broken = X.copy()
+    broken.indices[-1] = 60
+    for model in (MKKM(2), MKKM(2, kernels="precomputed")):
+        with pytest.raises(ValueError, match=r"X\[0\]: .*ind(ex|ices)"):
+            model.fit([broken, Z])
     with pytest.warns(UserWarning, match=r"X\[1\]: is symmetric like"):
         ip_rff_mkpkm(2, n_frequencies=32, random_state=0).fit([X, X @ X.T])
 
