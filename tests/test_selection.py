@@ -19,30 +19,20 @@ from sklearn.neighbors import kneighbors_graph
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rffpk import (
-    FAMKKM,
-    RMKKM,
-    SMKC,
-    AverageMKKM,
-    DiffusionPowerKMeans,
-    FuzzyCMeans,
-    KernelKMeans,
-    KernelPowerKMeans,
-    MultiKernelPowerKMeans,
-    NystroemKernelKMeans,
-    PowerKMeans,
-    RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
-    select_n_clusters,
-)
-from rffpk.model_files import load
+import rffpk
+from rffpk import DiffusionPowerKMeans, KernelKMeans, PowerKMeans, select_n_clusters
 
 X, Y = make_blobs(400, centers=5, cluster_std=0.4, random_state=3)
 SCORES = ("scores", "eigengaps", "heights", "modes")
-CLASSES = [PowerKMeans, RFFKernelPowerKMeans, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans,
-           FuzzyCMeans]  # fmt: skip
-OF_KERNELS = [KernelKMeans, KernelPowerKMeans, NystroemKernelKMeans]
-OF_VIEWS = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, SMKC, RMKKM, FAMKKM]
+CLASSES = [
+    PowerKMeans, rffpk.RFFKernelPowerKMeans, DiffusionPowerKMeans, rffpk.RFFMultiKernelPowerKMeans,
+    rffpk.FuzzyCMeans,
+]  # fmt: skip
+OF_KERNELS = [KernelKMeans, rffpk.KernelPowerKMeans, rffpk.NystroemKernelKMeans]
+OF_VIEWS = [
+    rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.AverageMKKM, rffpk.SMKC,
+    rffpk.RMKKM, rffpk.FAMKKM,
+]  # fmt: skip
 
 
 def assert_same(found, expected):
@@ -68,9 +58,7 @@ def test_five_blobs_are_five_clusters(cls, tmp_path):
     assert adjusted_rand_score(Y[selection.rows], selection.labels[0]) > 0.98
     assert selection.labels.shape == (len(selection.numbers), len(selection.rows))
     model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.n_clusters_ == 5
-    assert_array_equal(again.selection_.labels, selection.labels)
+    assert_same(rffpk.load(tmp_path / "model").selection_, selection)
     source = cls("auto", random_state=0).fit(lambda: iter([X[:150], X[150:]]))
     assert source.n_clusters_ == 5
     assert cls(3, random_state=0).fit(X).n_clusters_ == 3
@@ -203,7 +191,7 @@ def test_views_without_clusters_change_nothing(k):
 
 KERNEL_FITS = [
     *((cls, "kernel") for cls in OF_KERNELS[:2]),
-    *((cls, "kernels") for cls in (MultiKernelPowerKMeans, AverageMKKM, RMKKM)),
+    *((cls, "kernels") for cls in (rffpk.MultiKernelPowerKMeans, rffpk.AverageMKKM, rffpk.RMKKM)),
 ]
 
 
@@ -227,7 +215,7 @@ def test_weights_of_kernels():
     found = select_n_clusters(K, metric="kernel", sample_weight=weight, random_state=0)
     assert found.n_clusters == 3 and (Y[found.rows] > 1).all()
     for model, rows in (
-        (KernelPowerKMeans("auto", kernel="precomputed", random_state=0), K),
+        (rffpk.KernelPowerKMeans("auto", kernel="precomputed", random_state=0), K),
         (KernelKMeans("auto", random_state=0), X), (PowerKMeans("auto", random_state=0), X),
     ):  # fmt: skip
         assert model.fit(rows, sample_weight=weight).n_clusters_ == 3
@@ -440,9 +428,9 @@ def sorted_distances(rows):
     (partial(PowerKMeans("fine", init=X[:3]).fit, X), "n_clusters='fine': does not go with given"),
     (partial(KernelKMeans("auto", init=Y).fit, X), "n_clusters='auto': does not go with given"),
     (partial(PowerKMeans("best").fit, X), "n_clusters=.best.: must be one of"),
-    (partial(SMKC("auto", anchors=4).fit, X), "anchors=4: must be >= 5"),
-    (partial(AverageMKKM("auto", n_landmarks=4).fit, X), "n_landmarks=4: must be >= 5"),
-    (partial(RFFMultiKernelPowerKMeans("auto", allow_missing_views=True).fit, PARTS),
+    (partial(rffpk.SMKC("auto", anchors=4).fit, X), "anchors=4: must be >= 5"),
+    (partial(rffpk.AverageMKKM("auto", n_landmarks=4).fit, X), "n_landmarks=4: must be >= 5"),
+    (partial(rffpk.RFFMultiKernelPowerKMeans("auto", allow_missing_views=True).fit, PARTS),
      "n_clusters='auto': needs all views of all rows"),
 ])  # fmt: skip
 def test_refusals(fit, message):
