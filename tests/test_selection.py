@@ -262,13 +262,29 @@ def test_scores_add_up():
     assert selection.n_clusters == selection.numbers[0] == 1 + selection.scores.argmax()
 
 
-@pytest.mark.parametrize(("k", "copies"), [(2, 500), (3, 100), (10, 50)])
-def test_piles_of_equal_rows_are_clusters(k, copies):
-    random = np.random.RandomState(k)
-    rows = np.repeat(10 * random.standard_normal((k, 3)), copies, axis=0)
-    for moved in (0, 1e-6):
-        rows += moved * random.standard_normal(rows.shape)
-        assert select_n_clusters(rows, random_state=0).n_clusters == k
+def counted_rows():
+    """Yield rows, the number of their clusters, and parameters."""
+    for k, copies in ((2, 500), (3, 100), (10, 50)):  # piles of equal rows
+        random = np.random.RandomState(k)
+        rows = np.repeat(10 * random.standard_normal((k, 3)), copies, axis=0)
+        yield rows, k, {}
+        yield rows + 1e-6 * random.standard_normal(rows.shape), k, {}
+    for n in (100, 1000):  # rings
+        random = np.random.RandomState(n)
+        for angle in (
+            np.linspace(0, 2 * np.pi, n, endpoint=False),
+            random.uniform(0, 2 * np.pi, n),
+        ):
+            ring = np.column_stack([np.cos(angle), np.sin(angle)])
+            yield ring + 0.05 * random.standard_normal(ring.shape), 1, {}
+    rows = np.repeat(np.eye(4)[:3], 100, axis=0) + 0.05 * random.standard_normal((300, 4))
+    yield rows * random.uniform(0.1, 100, (300, 1)), 3, {"metric": "cosine"}
+
+
+def test_piles_rings_and_directions_are_counted():
+    for rows, k, more in counted_rows():
+        assert select_n_clusters(rows, random_state=0, **more).n_clusters == k
+    assert DiffusionPowerKMeans("auto", random_state=0, **more).fit(rows).n_clusters_ == k
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -287,15 +303,6 @@ def test_copies_are_weights(seed):
             )
         }  # fmt: skip
         assert len(numbers) == 1
-
-
-@pytest.mark.parametrize("n", [100, 1000])
-def test_one_ring_is_one_cluster(n):
-    random = np.random.RandomState(n)
-    for angle in (np.linspace(0, 2 * np.pi, n, endpoint=False), random.uniform(0, 2 * np.pi, n)):
-        ring = np.column_stack([np.cos(angle), np.sin(angle)])
-        rows = ring + 0.05 * random.standard_normal(ring.shape)
-        assert select_n_clusters(rows, random_state=0).n_clusters == 1
 
 
 def test_more_rows_are_looked_at_where_clusters_have_few():
@@ -320,15 +327,6 @@ def test_clusters_in_many_columns_show_in_components(k, sparse):
         alone = random.standard_normal((300, 500)) / np.sqrt(np.arange(1, 501))
         assert select_n_clusters(alone, random_state=0).n_clusters == 1
     assert numbers == [k] * 3
-
-
-def test_cosine_counts_directions():
-    random = np.random.RandomState(0)
-    rows = np.repeat(np.eye(4)[:3], 100, axis=0) + 0.05 * random.standard_normal((300, 4))
-    rows *= random.uniform(0.1, 100, (300, 1))
-    assert select_n_clusters(rows, metric="cosine", random_state=0).n_clusters == 3
-    model = DiffusionPowerKMeans("auto", metric="cosine", random_state=0).fit(rows)
-    assert model.n_clusters_ == 3
 
 
 @pytest.mark.filterwarnings("ignore:The neighbor graph has")
