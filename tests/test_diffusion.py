@@ -29,12 +29,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rffpk import (
-    DiffusionMap,
-    DiffusionPowerKMeans,
-    PowerKMeans,
-    RFFMultiKernelPowerKMeans,
-)
+from rffpk import DiffusionMap, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans
 
 T = 3.0  # a time at which many functions last
 EVERY = {"time": T, "n_components": 12}
@@ -292,21 +287,14 @@ def test_each_of_many_clusters_has_a_landmark():
     assert one.bandwidth == two.bandwidth
 
 
-@pytest.mark.parametrize("kind", ["rows", "features", "graph"])
-def test_memberships_show_rows_between_clusters(kind):
+def test_memberships_show_rows_between_clusters_of_a_graph():
     """Landmarks that no row has in reach are no part of the graph, and see both clusters."""
-    random = np.random.default_rng(0)
-    X = random.standard_normal((1000, 2)) + np.repeat([[0, 0], [12, 0]], 500, axis=0)
-    between = [6, 0] + random.standard_normal((6, 2)) / 8
-    rows = np.vstack([X, between])
-    model = PowerKMeans(2, random_state=0)
-    if kind == "features":
-        model = DiffusionPowerKMeans(2, whitening=None, random_state=0)
-    if kind == "graph":
-        rows = kneighbors_graph(rows, 15)
-        model = DiffusionPowerKMeans(2, metric="precomputed", random_state=0)
+    X, y = groups([500, 500], [[0, 0], [12, 0]])
+    between = [6, 0] + np.random.default_rng(1).standard_normal((6, 2)) / 8
+    rows = kneighbors_graph(np.vstack([X, between]), 15)
+    model = DiffusionPowerKMeans(2, metric="precomputed", random_state=0)
     largest = model.fit(rows).predict_proba(rows).max(axis=1)
-    assert adjusted_rand_score(np.repeat([0, 1], 500), model.labels_[:1000]) == 1
+    assert adjusted_rand_score(y, model.labels_[:1000]) == 1
     assert np.median(largest[1000:]) < 0.95 < np.median(largest[:1000])
     assert (largest[1000:, None] < largest[:1000]).mean() > 0.9
 
@@ -315,22 +303,6 @@ def test_memberships_show_rows_between_clusters(kind):
 def many():
     """Draw more rows than the pass of starts takes, in two shapes."""
     return make_moons(25_000, noise=0.06, random_state=0)
-
-
-@pytest.mark.exhaustive
-def test_all_of_many_rows_are_nodes_and_are_searched_once(many, monkeypatch):
-    """Rows, and the sample that starts run on, have the features of the graph."""
-    X, y = many
-    searched, nearest = [], Neighbourhoods._nearest
-    monkeypatch.setattr(
-        Neighbourhoods, "_nearest", lambda *a: searched.append(len(a[1])) or nearest(*a)
-    )
-    model = DiffusionPowerKMeans(2, n_neighbors=25, whitening=None, random_state=0).fit(X)
-    left_out = len(X) - len(model.feature_map_.landmarks_)
-    assert left_out < 100 and len(X) + left_out <= sum(searched) <= len(X) + 2 * left_out
-    assert model.sample_size_ == 20_000
-    assert adjusted_rand_score(y, model.labels_) >= 0.99
-    assert_array_equal(model.predict(X[:2000]), model.labels_[:2000])
 
 
 def test_components_are_all_that_as_many_clusters_need():
@@ -454,6 +426,7 @@ FOUND = {  # rows and clusters, parameters, and the least index
     "background": (noisy_circles, {}, 0.99),
     "touching": (partial(groups, [5000, 5000], [[0, 0], [6, 0]]), COLUMNS, 0.98),
     "hundreds": (hundreds_of_moons, {}, 0.98),
+    "many rows": (partial(make_moons, 25_000, noise=0.06, random_state=0), COLUMNS, 0.99),
     "unequal": (unequal_groups, {}, 0.99),
 }
 
@@ -688,6 +661,54 @@ def test_slow_pairs_of_many_vectors_that_a_filter_maps_to_zero(tuning):
     assert_allclose(vectors.T @ vectors, np.eye(90), atol=1e-10)
 
 
+@pytest.mark.parametrize("many, amplified, at_low", [(3, 1e4, True), (2, 1e8, False)])
+def test_filters_of_many_vectors_are_stronger_and_begin_higher(many, amplified, at_low, tuning):
+    tuning(spectrum__many_vectors=many)
+    vectors = np.eye(3)
+    walk = spectrum.Walk(csr_matrix(np.diag([1.0, 0.09, 0.02])))
+    spectrum._filter(walk, np.zeros((3, 0)), vectors, 0.02)
+    found = np.abs(vectors.diagonal())
+    assert amplified / 160 < found[0] <= amplified  # a degree is a factor of 160
+    assert found[2] <= 1 and (found[1] > 1) == at_low
+
+
+def test_so_many_functions_are_accurate_as_there_are_clusters_or_half_of_them():
+    """A number of clusters beyond the functions is that of a choice, which rounds would prolong."""
+    walk, share = spectrum.Walk(csr_matrix(lattice(700))), np.full(700, 1 / 700)
+    half, every, beyond = (
+        spectrum.decompose(lambda: walk, share, np.zeros(700, dtype=np.int32),
+                           spectrum.Wanted(k, 40), 700, 1.0)[1]
+        for k in (20, 40, 60)
+    )  # fmt: skip
+    assert_array_equal(beyond, half)
+    assert not np.array_equal(every, half)
+
+
+@pytest.mark.parametrize("size", [10, 40])
+def test_slow_pairs_of_more_vectors_than_groups_take_one_round(size, monkeypatch):
+    """The least eigenvalue of groups stands for the missing ones; half of the vectors count."""
+    matrix, degrees, _ = cliques([size] * 40, joined=0.05)
+    filters, filtered = [], spectrum._filter
+    monkeypatch.setattr(spectrum, "_filter", lambda *a: filters.append(a[3]) or filtered(*a))
+    root = np.sqrt(degrees / degrees.sum())
+    pairs = spectrum.slow_pairs(spectrum.Walk(csr_matrix(matrix)), root, root[:, None], 60, 39)
+    assert len(filters) == 1 and filters[0] > 0.3
+    check_pairs(pairs, matrix, 39, skipped=1)
+
+
+def test_nodes_of_graphs_with_hubs_keep_their_order(tuning, monkeypatch):
+    """To sort the neighbors of a hub takes longer than what an order of the nodes saves."""
+    tuning(spectrum__ordered_nodes=0)
+    asked, order, matrix = [], spectrum.reverse_cuthill_mckee, lattice(2000)
+    monkeypatch.setattr(
+        spectrum, "reverse_cuthill_mckee", lambda *a, **b: asked.append(0) or order(*a, **b)
+    )
+    for _ in range(2):
+        slow_pairs(matrix, 2000, 8)
+        assert asked == [0]
+        matrix[0] = matrix[:, 0] = 1e-9
+
+
 @pytest.mark.parametrize("ordered_nodes", [0, np.inf], ids=["ordered", "as they are"])
 @pytest.mark.parametrize("denser", [0, np.inf], ids=["two factors", "one matrix"])
 def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, ordered_nodes, tuning):
@@ -882,18 +903,14 @@ def test_as_many_functions_as_are_asked_for(n_components, digits):
     assert model.feature_map_.n_components_ == model.cluster_centers_.shape[1] == n_components
 
 
-@pytest.mark.parametrize("counted", [False, True])
-def test_rows_without_weight_have_the_features_of_new_rows(counted):
-    """Where all rows are landmarks, rows that count keep the features of the fit.
-
-    Noise and rows of weight zero have the features that `transform` gives.
-    """
+@pytest.mark.parametrize("noise", [None, "auto"])
+def test_rows_without_weight_have_the_features_of_new_rows(noise):
+    """Also noise, where rows that count are landmarks and keep the features of the fit."""
     X, _ = make_moons(1500, noise=0.06, random_state=0)
     X[:20] += [[9, 9]] * np.arange(1, 21)[:, None]
-    weight = np.where(np.arange(1500) < 20, 0.0, 1.0)
-    model = DiffusionPowerKMeans(2, noise=None if counted else "auto", random_state=0)
-    model.fit(X, sample_weight=weight if counted else None)
-    assert counted or (model.labels_[:20] == -1).all()
+    weight = np.ones(1500) if noise else np.arange(1500) >= 20
+    model = DiffusionPowerKMeans(2, noise=noise, random_state=0).fit(X, sample_weight=weight)
+    assert not noise or (model.labels_[:20] == -1).all()
     assert_array_equal(model.predict(X), model.labels_)
 
 

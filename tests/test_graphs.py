@@ -7,7 +7,7 @@ import pytest
 from contracts.graph import NeighbourCount, Shared, mutual_neighbours
 from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import coo_array, csr_array, csr_matrix, diags
+from scipy.sparse import coo_array, csr_array, csr_matrix
 from scipy.sparse import random as random_matrix
 from sklearn.base import clone
 from sklearn.datasets import make_moons
@@ -71,17 +71,17 @@ def test_the_graph_of_own_neighbours_has_the_own_walk():
 
 
 def test_rows_of_weight_two_are_two_rows():
-    twice = np.r_[np.arange(300), np.arange(90)]
-    weight = np.where(np.arange(300) < 90, 2.0, 1.0)
-    parameters = {"n_components": 4, "time": 7.0, "metric": "precomputed"}
-    weighted = DiffusionMap(**parameters).fit(GRAPH, sample_weight=weight)
-    doubled = DiffusionMap(**parameters).fit(GRAPH[twice][:, twice])
+    twice, model = (
+        np.r_[np.arange(300), np.arange(90)],
+        DiffusionMap(4, time=7.0, metric="precomputed"),
+    )
+    weighted = clone(model).fit(GRAPH, sample_weight=np.bincount(twice))
+    doubled = clone(model).fit(GRAPH[twice][:, twice])
     assert_allclose(weighted.eigenvalues_[:9], doubled.eigenvalues_[:9], atol=1e-9)
     features = doubled.transform(GRAPH[:, twice])
     assert_allclose(np.abs(weighted.transform(GRAPH)), np.abs(features), atol=1e-7)
-    none = np.where(np.arange(300) < 9, 0.0, 1.0)
-    without = DiffusionMap(**parameters).fit(GRAPH, sample_weight=none)
-    less = DiffusionMap(**parameters).fit(GRAPH[9:, 9:])
+    without = clone(model).fit(GRAPH, sample_weight=np.arange(300) >= 9)
+    less = clone(model).fit(GRAPH[9:, 9:])
     assert_allclose(without.transform(GRAPH)[9:], less.transform(GRAPH[9:, 9:]), atol=1e-9)
 
 
@@ -120,32 +120,27 @@ def test_new_rows_are_given_by_their_affinities(fitted):
 
 
 def test_rows_without_edges_are_components():
-    parts = csr_array(np.kron(np.eye(2), np.ones((4, 4))))
-    A = csr_array((parts.data, parts.indices, parts.indptr), shape=parts.shape)
-    A.resize((10, 10))  # two rows without edges, ...
-    A = csr_array(A + diags([0.0] * 9 + [3.0]))  # ... one with a diagonal
-    found = DiffusionPowerKMeans(4, metric="precomputed", random_state=0).fit(A)
+    A = np.zeros((10, 10))  # two rows without edges, ...
+    A[:8, :8] = np.kron(np.eye(2), np.ones((4, 4)))
+    A[9, 9] = 3.0  # ... one with a diagonal
+    found = model(n_clusters=4).fit(csr_array(A))
     assert_allclose(found.feature_map_.component_shares_, [0.4, 0.4, 0.1, 0.1])
-    expected = [0] * 4 + [1] * 4 + [2, 3]
-    assert adjusted_rand_score(expected, found.labels_) == 1
+    assert adjusted_rand_score([0] * 4 + [1] * 4 + [2, 3], found.labels_) == 1
     with pytest.warns(UserWarning, match="add edges"):
-        DiffusionMap(metric="precomputed").fit(A)
+        DiffusionMap(metric="precomputed").fit(csr_array(A))
 
 
 def test_small_components_of_a_graph_count_where_rows_have_five_neighbours():
-    random = np.random.default_rng(0)
-    sizes = [300, 250, 12, 12]
-    y = np.repeat(np.arange(4), sizes)
-    X = np.array([[0, 0], [30, 0], [0, 30], [30, 30]])[y] + random.standard_normal((len(y), 2))
-    A = kneighbors_graph(X, 10).tolil()
+    y = np.repeat(np.arange(4), [300, 250, 12, 12])
+    X = np.array([[0, 0], [30, 0], [0, 30], [30, 30]])[y]
+    A = kneighbors_graph(X + np.random.default_rng(0).standard_normal(X.shape), 10).tolil()
     chain = np.flatnonzero(y == 3)
     A[chain] = 0
     A[chain[1:], chain[:-1]] = 1
-    A = A.tocsr()
-    found = DiffusionPowerKMeans(3, metric="precomputed", random_state=0)
+    other = model(n_clusters=3)
     with pytest.warns(UserWarning, match=r"1 of them, with 12 rows, .* add edges"):
-        found.fit(A)
-    assert adjusted_rand_score(y[y < 3], found.labels_[y < 3]) == 1
+        other.fit(A.tocsr())
+    assert adjusted_rand_score(y[y < 3], other.labels_[y < 3]) == 1
 
 
 def test_samples_and_models_are_those_of_the_features(fitted, tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from contracts.core import Identity, Unit
 from contracts.hard_pass import Need, add, remove, step
+from contracts.level import FeatureLevel
 from contracts.passes import column_rows, make_rows, one_pass
 from sklearn.base import clone
 from sklearn.preprocessing import normalize
@@ -249,6 +250,24 @@ def test_passes_over_all_centroids_count_every_row_that_near_ones_miss(need):
 @pytest.fixture
 def always(tuning):
     tuning(hardpasses__near_work=1, hardpasses__bounds_rows=1)
+
+
+def test_missed_rows_are_looked_for_in_the_second_pass_of_a_stage(always, monkeypatch):
+    """Of starts and of swaps. At the end of a fit passes over all centroids count them."""
+    stages, passes = [], FeatureLevel._passes
+
+    def watched(level, state, stage, most, need, noise):
+        if not (stages and stages[-1][0] is stage):
+            stages.append((stage, []))
+        if need is not None:
+            stages[-1][1].append(need.missed)
+        return passes(level, state, stage, most, need, noise)
+
+    monkeypatch.setattr(FeatureLevel, "_passes", watched)
+    PowerKMeans(120, random_state=0).fit(clustered(apart=0.3))
+    assert {"hard", "swap"} == {stage.name for stage, missed in stages if any(missed)}
+    for stage, missed in stages:
+        assert missed == [n == 1 and not stage.exact for n in range(len(missed))]
 
 
 @pytest.mark.few(1)

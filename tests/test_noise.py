@@ -15,22 +15,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 import rffpk
-from rffpk import (
-    Annealing,
-    DiffusionPowerKMeans,
-    FuzzyCMeans,
-    KernelKMeans,
-    KernelPowerKMeans,
-    PowerKMeans,
-    RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
-    describe,
-)
+from rffpk import Annealing, FuzzyCMeans, KernelKMeans, KernelPowerKMeans, PowerKMeans
 
 FEW = {"n_frequencies": 64, "n_init": 1, "annealing": Annealing(swaps=0)}
 CLASSES = [
-    (PowerKMeans, {}), (DiffusionPowerKMeans, {}), (RFFKernelPowerKMeans, FEW),
-    (RFFMultiKernelPowerKMeans, FEW),
+    (PowerKMeans, {}), (rffpk.DiffusionPowerKMeans, {}), (rffpk.RFFKernelPowerKMeans, FEW),
+    (rffpk.RFFMultiKernelPowerKMeans, FEW),
 ]  # fmt: skip
 
 
@@ -138,7 +128,7 @@ def test_rows_at_the_border_of_a_share_are_all_kept(cls, parameters):
     assert_array_equal(model.predict(rows), model.labels_)
     for u in (model.memberships_, model.predict_proba(rows)):
         assert_array_equal(u.sum(axis=1) == 0, noisy)
-    assert describe(model, rows, n_resamples=0).sizes.sum() == (~noisy).sum()
+    assert rffpk.describe(model, rows, n_resamples=0).sizes.sum() == (~noisy).sum()
 
 
 def test_equal_rows_are_all_noise_or_none():
@@ -157,14 +147,12 @@ def test_equal_rows_are_all_noise_or_none():
 def test_distances_that_are_equal_up_to_rounding_are_no_noise(dtype, offset):
     angle = np.linspace(-np.pi, np.pi, 100, endpoint=False)
     circle = np.column_stack([np.cos(angle), np.sin(angle)]) + offset
-    for rows in (circle, np.vstack([circle, circle + 3])):
-        for noise in ("auto", 0.1):
-            model = PowerKMeans(2, noise=noise, random_state=0)
-            told = pytest.warns(UserWarning, match="noise=0.1: marks no row")
-            with told if noise == 0.1 else nullcontext():
-                model.fit(rows.astype(dtype))
-            assert (model.labels_ >= 0).all()
-            assert (model.predict(rows) >= 0).all()
+    for rows, noise in product((circle, np.vstack([circle, circle + 3])), ("auto", 0.1)):
+        model = PowerKMeans(2, noise=noise, random_state=0)
+        told = pytest.warns(UserWarning, match="noise=0.1: marks no row")
+        with told if noise == 0.1 else nullcontext():
+            model.fit(rows.astype(dtype))
+        assert (model.labels_ >= 0).all() and (model.predict(rows) >= 0).all()
 
 
 @pytest.mark.parametrize("n_places", [6, 12, 20, 40])
@@ -358,37 +346,30 @@ def test_a_source_that_changes_is_refused(small_sample, noise):
 
 
 def test_what_is_said_of_X_is_said_once(small_sample):
+    model = rffpk.RFFKernelPowerKMeans(2, noise="auto", random_state=0, **FEW)
     with pytest.warns(UserWarning) as found:
-        RFFKernelPowerKMeans(2, noise="auto", random_state=0, **FEW).fit(
-            rbf_kernel(X[:60], gamma=0.01)
-        )
+        model.fit(rbf_kernel(X[:60], gamma=0.01))
     assert len([w for w in found if "symmetric" in str(w.message)]) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int8, np.uint8, "bfloat16"])
-@pytest.mark.parametrize(
-    "cls, parameters", [CLASSES[0], CLASSES[2], (PowerKMeans, {"metric": "cosine"})]
-)
-def test_small_numbers_give_the_results_of_float32(small_sample, cls, parameters, dtype):
+@pytest.mark.parametrize("i, metric", [(0, "euclidean"), (2, "euclidean"), (0, "cosine")])
+def test_small_numbers_give_the_results_of_float32(small_sample, i, metric, dtype):
     if dtype == "bfloat16":
         dtype = pytest.importorskip("ml_dtypes").bfloat16
+    cls, parameters = CLASSES[i]
+    parameters = parameters | ({"metric": metric} if i == 0 else {})
     for n in (600, 3000):
         rows = np.clip(np.round(60 + 2 * noisy_rows(n)[0]), 0, 127).astype(dtype)
         wide = rows.astype(np.float32)
         model, same = (cls(4, noise=0.1, random_state=0, **parameters).fit(x) for x in (rows, wide))
-        assert_array_equal(model.labels_, same.labels_)
-        assert_array_equal(model.outlier_scores_, same.outlier_scores_)
-        assert_array_equal(model.predict(rows), same.labels_)
-        assert_array_equal(model.predict_proba(rows), same.predict_proba(wide))
+        for name in ("labels_", "outlier_scores_"):
+            assert_array_equal(getattr(model, name), getattr(same, name))
+        for method in ("predict", "predict_proba", "score"):
+            assert_array_equal(getattr(model, method)(rows), getattr(same, method)(wide))
         assert_array_equal(model.cut(2, rows) == -1, same.labels_ == -1)
-        assert model.score(rows) == same.score(wide)
         source = clone(model).fit(as_source(rows))
         assert_array_equal(source.cluster_centers_, model.cluster_centers_)
-        if hasattr(cls, "partial_fit"):
-            centers = [
-                m.partial_fit(x[:300]).cluster_centers_ for m, x in [(model, rows), (same, wide)]
-            ]
-            assert_array_equal(*centers)
 
 
 @pytest.mark.promise(
@@ -473,7 +454,7 @@ def test_the_mask_depends_on_columns_and_weights_alone(small_sample, n, noise):
     times = np.random.default_rng(0).integers(1, 4, len(rows))
 
     def mask(X, weight=None, cls=PowerKMeans, parameters=FEW, k=4, seed=0):
-        parameters = {} if cls in (PowerKMeans, DiffusionPowerKMeans) else parameters
+        parameters = {} if cls in (PowerKMeans, rffpk.DiffusionPowerKMeans) else parameters
         model = cls(k, noise=noise, random_state=seed, **parameters)
         return model.fit(X, sample_weight=weight).labels_ == -1
 

@@ -66,14 +66,6 @@ def test_the_factor_follows_the_number_of_passes(X, k, seen):
     assert seen <= cases
 
 
-def test_a_fixed_schedule():
-    with pytest.warns(ConvergenceWarning, match="max_iter=20"):
-        model = fit(BLOBS, n_init=1, max_iter=20, start=-2.0, factor=1.1, passes=3)
-    found = stages(model)
-    assert_allclose([s for _, s, _ in found], -2 * 1.1 ** np.arange(7))
-    assert [len(records) for *_, records in found] == [3] * 6 + [2]  # of twenty passes
-
-
 def test_slow_starts_are_disturbed_before_each_stage_and_others_are_not():
     """So that objectives rise there at times."""
     model = fit(TIGHT, 12, 2)

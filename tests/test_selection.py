@@ -19,30 +19,20 @@ from sklearn.neighbors import kneighbors_graph
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rffpk import (
-    FAMKKM,
-    RMKKM,
-    SMKC,
-    AverageMKKM,
-    DiffusionPowerKMeans,
-    FuzzyCMeans,
-    KernelKMeans,
-    KernelPowerKMeans,
-    MultiKernelPowerKMeans,
-    NystroemKernelKMeans,
-    PowerKMeans,
-    RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
-    select_n_clusters,
-)
-from rffpk.model_files import load
+import rffpk
+from rffpk import DiffusionPowerKMeans, KernelKMeans, PowerKMeans, select_n_clusters
 
 X, Y = make_blobs(400, centers=5, cluster_std=0.4, random_state=3)
 SCORES = ("scores", "eigengaps", "heights", "modes")
-CLASSES = [PowerKMeans, RFFKernelPowerKMeans, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans,
-           FuzzyCMeans]  # fmt: skip
-OF_KERNELS = [KernelKMeans, KernelPowerKMeans, NystroemKernelKMeans]
-OF_VIEWS = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, SMKC, RMKKM, FAMKKM]
+CLASSES = [
+    PowerKMeans, rffpk.RFFKernelPowerKMeans, DiffusionPowerKMeans, rffpk.RFFMultiKernelPowerKMeans,
+    rffpk.FuzzyCMeans,
+]  # fmt: skip
+OF_KERNELS = [KernelKMeans, rffpk.KernelPowerKMeans, rffpk.NystroemKernelKMeans]
+OF_VIEWS = [
+    rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.AverageMKKM, rffpk.SMKC,
+    rffpk.RMKKM, rffpk.FAMKKM,
+]  # fmt: skip
 
 
 def assert_same(found, expected):
@@ -68,9 +58,7 @@ def test_five_blobs_are_five_clusters(cls, tmp_path):
     assert adjusted_rand_score(Y[selection.rows], selection.labels[0]) > 0.98
     assert selection.labels.shape == (len(selection.numbers), len(selection.rows))
     model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.n_clusters_ == 5
-    assert_array_equal(again.selection_.labels, selection.labels)
+    assert_same(rffpk.load(tmp_path / "model").selection_, selection)
     source = cls("auto", random_state=0).fit(lambda: iter([X[:150], X[150:]]))
     assert source.n_clusters_ == 5
     assert cls(3, random_state=0).fit(X).n_clusters_ == 3
@@ -203,7 +191,7 @@ def test_views_without_clusters_change_nothing(k):
 
 KERNEL_FITS = [
     *((cls, "kernel") for cls in OF_KERNELS[:2]),
-    *((cls, "kernels") for cls in (MultiKernelPowerKMeans, AverageMKKM, RMKKM)),
+    *((cls, "kernels") for cls in (rffpk.MultiKernelPowerKMeans, rffpk.AverageMKKM, rffpk.RMKKM)),
 ]
 
 
@@ -227,7 +215,7 @@ def test_weights_of_kernels():
     found = select_n_clusters(K, metric="kernel", sample_weight=weight, random_state=0)
     assert found.n_clusters == 3 and (Y[found.rows] > 1).all()
     for model, rows in (
-        (KernelPowerKMeans("auto", kernel="precomputed", random_state=0), K),
+        (rffpk.KernelPowerKMeans("auto", kernel="precomputed", random_state=0), K),
         (KernelKMeans("auto", random_state=0), X), (PowerKMeans("auto", random_state=0), X),
     ):  # fmt: skip
         assert model.fit(rows, sample_weight=weight).n_clusters_ == 3
@@ -274,13 +262,29 @@ def test_scores_add_up():
     assert selection.n_clusters == selection.numbers[0] == 1 + selection.scores.argmax()
 
 
-@pytest.mark.parametrize(("k", "copies"), [(2, 500), (3, 100), (10, 50)])
-def test_piles_of_equal_rows_are_clusters(k, copies):
-    random = np.random.RandomState(k)
-    rows = np.repeat(10 * random.standard_normal((k, 3)), copies, axis=0)
-    for moved in (0, 1e-6):
-        rows += moved * random.standard_normal(rows.shape)
-        assert select_n_clusters(rows, random_state=0).n_clusters == k
+def counted_rows():
+    """Yield rows, the number of their clusters, and parameters."""
+    for k, copies in ((2, 500), (3, 100), (10, 50)):  # piles of equal rows
+        random = np.random.RandomState(k)
+        rows = np.repeat(10 * random.standard_normal((k, 3)), copies, axis=0)
+        yield rows, k, {}
+        yield rows + 1e-6 * random.standard_normal(rows.shape), k, {}
+    for n in (100, 1000):  # rings
+        random = np.random.RandomState(n)
+        for angle in (
+            np.linspace(0, 2 * np.pi, n, endpoint=False),
+            random.uniform(0, 2 * np.pi, n),
+        ):
+            ring = np.column_stack([np.cos(angle), np.sin(angle)])
+            yield ring + 0.05 * random.standard_normal(ring.shape), 1, {}
+    rows = np.repeat(np.eye(4)[:3], 100, axis=0) + 0.05 * random.standard_normal((300, 4))
+    yield rows * random.uniform(0.1, 100, (300, 1)), 3, {"metric": "cosine"}
+
+
+def test_piles_rings_and_directions_are_counted():
+    for rows, k, more in counted_rows():
+        assert select_n_clusters(rows, random_state=0, **more).n_clusters == k
+    assert DiffusionPowerKMeans("auto", random_state=0, **more).fit(rows).n_clusters_ == k
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -299,15 +303,6 @@ def test_copies_are_weights(seed):
             )
         }  # fmt: skip
         assert len(numbers) == 1
-
-
-@pytest.mark.parametrize("n", [100, 1000])
-def test_one_ring_is_one_cluster(n):
-    random = np.random.RandomState(n)
-    for angle in (np.linspace(0, 2 * np.pi, n, endpoint=False), random.uniform(0, 2 * np.pi, n)):
-        ring = np.column_stack([np.cos(angle), np.sin(angle)])
-        rows = ring + 0.05 * random.standard_normal(ring.shape)
-        assert select_n_clusters(rows, random_state=0).n_clusters == 1
 
 
 def test_more_rows_are_looked_at_where_clusters_have_few():
@@ -332,15 +327,6 @@ def test_clusters_in_many_columns_show_in_components(k, sparse):
         alone = random.standard_normal((300, 500)) / np.sqrt(np.arange(1, 501))
         assert select_n_clusters(alone, random_state=0).n_clusters == 1
     assert numbers == [k] * 3
-
-
-def test_cosine_counts_directions():
-    random = np.random.RandomState(0)
-    rows = np.repeat(np.eye(4)[:3], 100, axis=0) + 0.05 * random.standard_normal((300, 4))
-    rows *= random.uniform(0.1, 100, (300, 1))
-    assert select_n_clusters(rows, metric="cosine", random_state=0).n_clusters == 3
-    model = DiffusionPowerKMeans("auto", metric="cosine", random_state=0).fit(rows)
-    assert model.n_clusters_ == 3
 
 
 @pytest.mark.filterwarnings("ignore:The neighbor graph has")
@@ -440,9 +426,9 @@ def sorted_distances(rows):
     (partial(PowerKMeans("fine", init=X[:3]).fit, X), "n_clusters='fine': does not go with given"),
     (partial(KernelKMeans("auto", init=Y).fit, X), "n_clusters='auto': does not go with given"),
     (partial(PowerKMeans("best").fit, X), "n_clusters=.best.: must be one of"),
-    (partial(SMKC("auto", anchors=4).fit, X), "anchors=4: must be >= 5"),
-    (partial(AverageMKKM("auto", n_landmarks=4).fit, X), "n_landmarks=4: must be >= 5"),
-    (partial(RFFMultiKernelPowerKMeans("auto", allow_missing_views=True).fit, PARTS),
+    (partial(rffpk.SMKC("auto", anchors=4).fit, X), "anchors=4: must be >= 5"),
+    (partial(rffpk.AverageMKKM("auto", n_landmarks=4).fit, X), "n_landmarks=4: must be >= 5"),
+    (partial(rffpk.RFFMultiKernelPowerKMeans("auto", allow_missing_views=True).fit, PARTS),
      "n_clusters='auto': needs all views of all rows"),
 ])  # fmt: skip
 def test_refusals(fit, message):

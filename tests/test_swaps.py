@@ -377,6 +377,17 @@ def test_centroids_of_empty_clusters_move_to_the_rows_of_the_largest_weighted_co
     assert_allclose(theta[:, 0] + level.rows.shift, [0, 3, 5])
 
 
+def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monkeypatch):
+    (level, state), tried = run_of([data()[0]], 40), []
+    costs = iter([8.0, 9.0, 9.0, 9.0, 7.0, 7.0, 7.0 * (1 - 1e-6), 1.0])
+    monkeypatch.setattr(module.Batches, "cost", lambda self, state: (state, 10.0))
+    monkeypatch.setattr(
+        module.Batches, "swap", lambda self, *a: tried.append(a[1:]) or (a[0], next(costs))
+    )
+    module._improve_in_batches(level, state, 15)
+    assert tried == [*zip([13, 13, 6, 3, 2, 2, 2], [10.0, 8.0, 8.0, 8.0, 8.0, 7.0, 7.0])]
+
+
 def test_a_level_is_compared_with_the_level_before_it(monkeypatch, tuning):
     """Also after a search on components of the first sample, whose rows have all features."""
     tuning(sampling__rows=200, sampling__rows_a_cluster=1, sampling__growth=2)
