@@ -15,7 +15,6 @@ from rffpk import _core, _reference
 BACKENDS = {"core": _core, "numpy": _reference}
 UNIT = "unit"  # a map, which scales rows to length one
 EMPTY = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
-INTEGERS = ("labels", "neighbours")
 
 
 class Sums(NamedTuple):
@@ -153,12 +152,11 @@ def one_pass(rows, theta, s, want=(), backend=None, both=False, before=None, dir
     near = sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks))
     columns = {"memberships": k, "distances": k, "features": len(rows.shift)}
     columns |= {"neighbours": near, "neighbour_weights": near}
+    shapes = {name: (rows.n, columns[name]) if name in columns else rows.n for name in want}
+    integers = ("labels", "neighbours")
     outputs = {
-        name: np.empty(
-            (rows.n, columns[name]) if name in columns else rows.n,
-            np.int32 if name in INTEGERS else rows.dtype,
-        )
-        for name in want
+        name: np.empty(shape, np.int32 if name in integers else rows.dtype)
+        for name, shape in shapes.items()
     }
     theta = np.ascontiguousarray(theta, dtype=rows.dtype)
     arguments, options = arguments_of(rows, theta, s)
@@ -178,15 +176,12 @@ def module_of(backend):
 def arguments_of(rows, theta, s):
     """Return the arguments of a pass, without its outputs."""
     rule = _core.HARD if math.isinf(s) else _core.POWER
-    options = {
-        "structures": [
-            embedding if isinstance(embedding, Structure) else None for embedding in rows.maps
-        ],
-        "landmarks": [
-            embedding if isinstance(embedding, Landmarks) else None for embedding in rows.maps
-        ],
-        "units": [embedding is UNIT for embedding in rows.maps],
-    }
+
+    def of(kind):
+        return [embedding if isinstance(embedding, kind) else None for embedding in rows.maps]
+
+    options = {"structures": of(Structure), "landmarks": of(Landmarks)}
+    options["units"] = [embedding is UNIT for embedding in rows.maps]
     if rows.present is not None:
         options["present"] = rows.present
     if rows.eta is not None:
@@ -194,9 +189,8 @@ def arguments_of(rows, theta, s):
         if rows.present is None:
             eta = np.broadcast_to(rows.combined(eta), len(theta)).copy()
         rule, options = _core.TYPICALITY, options | {"eta": eta, "m": rows.m}
-    omegas = [embedding if isinstance(embedding, np.ndarray) else None for embedding in rows.maps]
-    given = rows.xs, omegas, rows.shifts, theta, rows.alpha, rows.weight, rule, s, rows.n_threads
-    return given, options
+    arguments = rows.xs, of(np.ndarray), rows.shifts, theta, rows.alpha, rows.weight, rule, s
+    return (*arguments, rows.n_threads), options
 
 
 def shifted_features(rows):

@@ -1,4 +1,4 @@
-"""The benchmarks: the origins of data sets, tables of figures, and measured classes."""
+"""The benchmarks: the origins of data sets, repeated fits, and measured classes."""
 
 import re
 from pathlib import Path
@@ -34,32 +34,6 @@ def test_pages_and_comments_name_commands_that_exist():
     paths = [ROOT / name.replace(".", "/") for name in named]
     assert len(paths) > 20
     assert all(path.is_dir() or path.with_suffix(".py").exists() for path in paths)
-
-
-def test_entries_without_new_results_stay_as_the_page_has_them(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(ROOT))
-    from bench.papers import tables
-
-    np.savez(tmp_path / "mfeat.npz", X0=np.eye(3), y=np.arange(3))
-    key = "mkc-ae / mfeat / SimpleMKKM / {} / "
-
-    def page(found, before=""):
-        return tables.table("mkc-ae", tmp_path, found, tables.earlier_rows(before))
-
-    def half(score):
-        return {"rows": [[score, 50.0, 70.0, 1.0]] * 2, "note": ""}
-
-    first = page({key.format("paper"): half(91.5), key.format("defaults"): half(60.25)})
-    [row] = [line for line in first.splitlines() if "| SimpleMKKM |" in line]
-    assert "91.5 ± 0.0" in row and "+1.0, -33.6, -20.5" in row and "60.2 ± 0.0" in row
-    assert page({}, first) == first  # its reader reads what its writer writes
-    [row] = [
-        line
-        for line in page({key.format("paper"): half(80.5)}, first).splitlines()
-        if "| SimpleMKKM |" in line
-    ]
-    assert "80.5 ± 0.0" in row and "-10.0, -33.6, -20.5" in row and "60.2 ± 0.0" in row
-    assert "91.5" not in row
 
 
 @pytest.mark.exhaustive

@@ -49,27 +49,17 @@ def int32(*numbers):
 
 ENTRIES = [
     (pairs, {"index": (np.zeros((N, 1), np.int32), K)}),
-    (
-        near,
-        {
-            "near": (np.zeros((K, 2), np.int32), K),
-            "order": (int32(0, 1, 2, 3), N),
-            "ends": (np.array([0, 2, N]), N + 1),
-        },
-    ),
-    (
-        cells,
-        {
-            "ends": (np.array([0, 1, K]), K + 1),
-            "visits": (np.zeros((N, 1), np.int32), K),
-            "order": (np.arange(N), N),
-        },
-    ),
-    *(
-        (entry, {"columns": (int32(0, 1), D), "ends": (np.array([0, 1, 2, 2, 2]), 3)})
-        for entry in (product, sparse_pass)
-    ),
-]
+    (near, {
+        "near": (np.zeros((K, 2), np.int32), K), "order": (int32(0, 1, 2, 3), N),
+        "ends": (np.array([0, 2, N]), N + 1),
+    }),
+    (cells, {
+        "ends": (np.array([0, 1, K]), K + 1), "visits": (np.zeros((N, 1), np.int32), K),
+        "order": (np.arange(N), N),
+    }),
+    *((entry, {"columns": (int32(0, 1), D), "ends": (np.array([0, 1, 2, 2, 2]), 3)})
+      for entry in (product, sparse_pass)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("entry, arrays", ENTRIES, ids=[entry.__name__ for entry, _ in ENTRIES])

@@ -27,9 +27,6 @@ pytestmark = pytest.mark.skipif(
     not (PAGE.exists() and shutil.which("git")), reason="only in the repository, by git"
 )
 
-# Finders of editable installs come before the path.
-HERE = "sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in type(f).__module__]"
-
 USES = {
     "src/rffpk/estimators/harmonic.py": """
         X, _ = make_blobs(500, centers=5, random_state=2)
@@ -58,10 +55,7 @@ USES = {
         same = rffpk.PowerKMeans(5, random_state=0).fit(features)
         np.testing.assert_array_equal(model.predict(X), same.labels_)
     """,
-}
-
-
-RULE = """
+    "src/rffpk/_core/weights.h": """
     from rffpk import _core, _reference
 
     random = np.random.default_rng(0)
@@ -78,75 +72,46 @@ RULE = """
     squares = ((x[:, None] - theta) ** 2).sum(axis=2)
     mean = weight @ np.log(np.exp(s * squares).mean(axis=1)) / s
     np.testing.assert_allclose(soft, mean)
-"""
+""",
+}
 
 
-def diff_with(path):
-    """Find the diff of the page that adds or changes a file."""
-    [found] = [diff for diff in DIFF.findall(PAGE.read_text()) if f"+++ b/{path}\n" in diff]
-    return found
+def run(command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
-def apply(diff, folder):
-    done = subprocess.run(
-        ["git", "apply", "--unidiff-zero", "-"], cwd=folder, input=diff, capture_output=True,
-        text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+def with_tools(**environment):
+    """Return the environment in which Cython and Ninja are found."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {**os.environ, "PATH": path, **environment}
 
 
-@pytest.fixture
-def package(tmp_path):
-    """Copy the package, with its compiled modules."""
-    copy = tmp_path / "src" / "rffpk"
-    shutil.copytree(Path(rffpk.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    for name, module in sys.modules.items():
-        if name.startswith("rffpk._core._"):
-            there = copy / "_core" / Path(module.__file__).name
-            if not there.exists():
-                shutil.copy(module.__file__, there)
-    return tmp_path
-
-
-def check(uses, packages, python):
-    """Run the code with the modified package in one of these folders."""
+@pytest.mark.exhaustive
+def test_the_diffs_apply_and_what_they_add_works(tmp_path, python):
+    pytest.importorskip("mesonpy")
+    source, installed = tmp_path / "source", tmp_path / "installed"
+    shutil.copytree(ROOT / "src", source / "src")
+    for name in "meson.build", "meson.options", "pyproject.toml", "README.md", "LICENSE":
+        shutil.copy(ROOT / name, source)
+    for diff in DIFF.findall(PAGE.read_text()):
+        if any(f"+++ b/{path}\n" in diff for path in USES):
+            run(["git", "apply", "--unidiff-zero", "-"], cwd=source, input=diff)
+    install = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps"]
+    run([*install, "--target", installed, source], env=with_tools())
+    # finders of editable installs come before the path
     start = f"""
         import sys
-        {HERE}
+        sys.meta_path[:] = [x for x in sys.meta_path if "editable" not in type(x).__module__]
         import numpy as np
         import rffpk
         from sklearn.datasets import make_blobs
 
-        assert rffpk.__file__.startswith({str(packages)!r})
+        assert rffpk.__file__.startswith({str(installed)!r})
     """
-    code = "\n".join(textwrap.dedent(part) for part in (start, uses))
-    others = os.environ.get("PYTHONPATH", "")  # perhaps with the metadata of the package
-    python(code, PYTHONPATH=os.pathsep.join([str(packages), others]))
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("path", USES)
-def test_a_diff_applies_and_what_it_adds_works(path, package, python):
-    apply(diff_with(path), package)
-    check(USES[path], package / "src", python)
-
-
-@pytest.mark.exhaustive
-def test_a_rule_in_c_is_that_of_the_twin(tmp_path, python):
-    pytest.importorskip("mesonpy")
-    source = tmp_path / "source"
-    shutil.copytree(ROOT / "src", source / "src")
-    for name in "meson.build", "meson.options", "pyproject.toml", "README.md", "LICENSE":
-        shutil.copy(ROOT / name, source)
-    apply(diff_with("src/rffpk/_core/weights.h"), source)
-    install = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps"]
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # of ninja
-    done = subprocess.run(
-        [*install, "--target", tmp_path / "installed", source],
-        env={**os.environ, "PATH": path}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    check(RULE, tmp_path / "installed", python)
+    path = os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])
+    for code in USES.values():
+        python(textwrap.dedent(start) + textwrap.dedent(code), PYTHONPATH=path)
 
 
 # ---- compiled packages ---------------------------------------------------------------------------
@@ -227,16 +192,9 @@ def compiled(tmp_path_factory):
     (folder / "meson.build").write_text(build)
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     path = os.pathsep.join([str(Path(rffpk.__file__).parent.parent), *sys.path])
-    tools = str(Path(sys.executable).parent)  # of Cython and Ninja
-    env = {
-        **os.environ, "PYTHONPATH": path, "PATH": os.pathsep.join([tools, os.environ["PATH"]])
-    }  # fmt: skip
     meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
     for command in (["setup", "build"], ["compile", "-C", "build"]):
-        done = subprocess.run(
-            [*meson, *command], cwd=folder, env=env, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        run([*meson, *command], cwd=folder, env=with_tools(PYTHONPATH=path))
     spec = importlib.util.spec_from_file_location("example", folder / "build" / f"example{suffix}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -50,6 +50,19 @@ RANDOM_FEATURES = {
     "kernel": st.sampled_from(["rbf", "laplacian", "cauchy"]),
     "gamma": st.sampled_from(["mean", "median", "scale", 1e-30, 1.0, 1e30]),
 }
+VIEWS = {
+    "n_frequencies": st.just(32),
+    "kernels": st.sampled_from([
+        None, "laplacian", "cauchy", "linear", "diffusion",
+        [("linear", 0.5), rffpk.RandomFourierFeatures(9, sampling="iid")],
+    ]),
+    "typicality": st.sampled_from([None, "auto"]) | st.builds(
+        rffpk.Typicality,
+        eta=st.sampled_from(["mean", "median", 1e-30, 1e30]), m=st.sampled_from([1.1, 2.0, 6.0]),
+    ),
+    "weight_entropy": st.sampled_from([1e-3, 1.0, 1e3]),
+    "noise": st.sampled_from([None, "auto"]),
+}  # fmt: skip
 PASSES = st.sampled_from([1, 50])
 FUSIONS = [
     rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.MVCLFA, rffpk.CoregSC, rffpk.SimpleMKKM,
@@ -62,7 +75,7 @@ CHOICES = {
     rffpk.FuzzyCMeans: {"m": st.sampled_from([1.1, 2.0, 6.0])},
     rffpk.RFFKernelPowerKMeans: RANDOM_FEATURES,
     rffpk.RandomFourierFeatures: RANDOM_FEATURES,
-    rffpk.RFFMultiKernelPowerKMeans: {"typicality": st.sampled_from([None, "auto"])},
+    rffpk.RFFMultiKernelPowerKMeans: VIEWS,
     rffpk.KernelKMeans: {"kernel": KERNEL, "gamma": st.sampled_from(["mean", None, 1e30])},
     rffpk.KernelPowerKMeans: {
         "kernel": KERNEL,
@@ -90,8 +103,8 @@ NEAR_OVERFLOW = np.array([[7e149], [1e149], [-9e149], [2e149], [-9.8e153]])
 
 
 @st.composite
-def models(draw):
-    cls = draw(st.sampled_from([*CHOICES]))
+def models(draw, classes=(*CHOICES,)):
+    cls = draw(st.sampled_from(classes))
     parameters = {name: draw(choice) for name, choice in CHOICES[cls].items()}
     if "n_clusters" in cls().get_params():
         parameters["n_clusters"] = draw(st.integers(1, 5))
@@ -270,31 +283,8 @@ def views(draw, kinds=("arrays", "frames", "CSR")):
     return draw(st.permutations(pair))
 
 
-RFF_VIEWS = {
-    "n_frequencies": st.just(32),
-    "kernels": st.sampled_from([
-        None, "laplacian", "cauchy", "linear", "diffusion",
-        [("linear", 0.5), rffpk.RandomFourierFeatures(9, sampling="iid")],
-    ]),
-    "typicality": st.none() | st.builds(
-        rffpk.Typicality,
-        eta=st.sampled_from(["mean", "median", 1e-30, 1e30]), m=st.sampled_from([1.1, 2.0, 6.0]),
-    ),
-    "weight_entropy": st.sampled_from([1e-3, 1.0, 1e3]),
-    "noise": st.sampled_from([None, "auto"]),
-}  # fmt: skip
-
-
-@st.composite
-def view_models(draw, classes=VIEW_CLASSES):
-    cls = draw(st.sampled_from(classes))
-    choices = RFF_VIEWS if cls is rffpk.RFFMultiKernelPowerKMeans else {}
-    parameters = {name: draw(choice) for name, choice in choices.items()}
-    return cls(draw(st.integers(1, 4)), random_state=0, **parameters)
-
-
 @settings(max_examples=EXAMPLES * 2 // 3)
-@given(view_models(), views(), st.booleans())
+@given(models(VIEW_CLASSES), views(), st.booleans())
 def test_views_are_refused_by_name_or_give_a_valid_result(model, X, weighted):
     assert_refused_or_valid(model, X, weighted)
 
@@ -308,7 +298,7 @@ def test_views_are_refused_by_name_or_give_a_valid_result(model, X, weighted):
     [np.random.default_rng(0).standard_normal((5, d)) for d in (1, 2)], [0], True,
 )  # fmt: skip
 @given(
-    view_models(VIEW_CLASSES[:1]),
+    models(VIEW_CLASSES[:1]),
     views(["arrays", "frames"]),
     st.lists(st.integers(0, 5)),
     st.booleans(),

@@ -66,7 +66,7 @@ class HardPasses(RuleBasedStateMachine):
     def visit(self, every, second, bounded, missed):
         need = Need(every, second, bounded and not second, missed)
         before, kept = self.found, copy.deepcopy(self.found)
-        self.sums, self.found = state = step(self.rows, self.theta, before, need)[0:2]
+        self.sums, self.found = step(self.rows, self.theta, before, need)[0:2]
         state = self.found
         if before is not None and before.bounds is None:
             assert_array_equal(before.labels, kept.labels)

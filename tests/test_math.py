@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from passes import make_rows, one_pass, power_constant, shifted_features
 
-from rffpk import RandomFourierFeatures, RFFMultiKernelPowerKMeans
+from rffpk import RFFMultiKernelPowerKMeans
 
 
 def two_views(n, weight):
@@ -48,35 +48,6 @@ def test_the_sums_of_a_pass_are_a_majorant_of_the_objective(backend, s, m):
             share = random.dirichlet(np.ones(2))
             objective = one_pass(replace(rows, alpha=share), new, s)[0].objective(s)
             assert objective <= majorant(new, share) * (1 + 1e-10)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
-def test_the_variance_of_the_estimated_kernel(kernel):
-    """Section 9: (1 + k(2t)) / 2 - k(t)^2 a frequency; for rbf that is (1 - k^2)^2 / 2."""
-    t, gamma = np.array([0.5, -0.2, 0.4]), 0.7
-
-    def exact(t):
-        if kernel == "cauchy":
-            return np.prod(1 / (1 + gamma * t**2))
-        return np.exp(-gamma * (t @ t if kernel == "rbf" else np.abs(t).sum()))
-
-    mapped = RandomFourierFeatures(
-        200_000, kernel=kernel, gamma=gamma, sampling="iid", random_state=0
-    )
-    values = np.cos(t @ mapped.fit(t[None]).frequencies_)
-    expected = (1 + exact(2 * t)) / 2 - exact(t) ** 2
-    assert_allclose(values.var(), expected, rtol=0.02)
-    if kernel == "rbf":
-        assert_allclose(expected, (1 - exact(t) ** 2) ** 2 / 2)
-
-
-def test_blocks_of_orthogonal_frequencies_have_a_variance_of_three_over_d_plus_two():
-    """Section 9: the variance relative to that of independent ones, at small distances."""
-    d, gamma, t = 8, 0.5, np.full(8, 0.1 / np.sqrt(8))
-    mapped = RandomFourierFeatures(d * 5000, gamma=gamma, sampling="orthogonal", random_state=0)
-    blocks = np.cos(t @ mapped.fit(t[None]).frequencies_).reshape(5000, d).mean(axis=1)
-    independent = (1 - np.exp(-2 * gamma * t @ t)) ** 2 / (2 * d)
-    assert_allclose(blocks.var() / independent, 3 / (d + 2), rtol=0.1)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -13,7 +13,7 @@ from contracts.passes import one_pass as one_pass_of_fits
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from passes import make_rows, one_pass, power_constant, shifted_features, tight_groups
+from passes import make_rows, one_pass, power_constant, tight_groups
 from sklearn.base import clone
 
 from rffpk import (
@@ -267,20 +267,6 @@ def test_one_pass_has_the_sums_of_the_hard_rule_and_the_power_means(
     assert_allclose(both.soft, power.soft, rtol=8 * np.finfo(dtype).eps)
 
 
-def test_view_costs_without_a_second_pass(implementation):
-    rows, theta = problem(500, [(4, 6), (3, 0), (2, 5)], 5, np.float64, weighted=True)
-    sums, out = one_pass(rows, theta, -1.7, want=("distances",))
-    d = out["distances"]
-    w = oracles.kpkm_weights(d, -1.7) * power_constant(5, -1.7) ** -1
-    g = w * rows.weight[:, None]
-    phi = shifted_features(rows)
-    new = (g.T @ phi) / g.sum(axis=0)[:, None]
-    edges = np.cumsum([0, *rows.widths])
-    for view, (a, b) in enumerate(zip(edges, edges[1:])):
-        squared = ((phi[:, None, a:b] - new[None, :, a:b]) ** 2).sum(axis=2)
-        assert_allclose(sums.view_costs(rows.widths)[:, view], (g * squared).sum(axis=0), rtol=1e-9)
-
-
 @pytest.mark.promise(like="test_same_bits_for_any_number_of_jobs")
 @given(shapes, st.sampled_from([-1.0, -2.3, -np.inf]), st.booleans(), st.integers(0, 2**31))
 def test_same_bits_for_any_number_of_threads(dtype, shape, s, missing, seed):
@@ -295,16 +281,6 @@ def test_same_bits_for_any_number_of_threads(dtype, shape, s, missing, seed):
     for other in results[1:]:
         for a, b in zip(results[0], other):
             assert_array_equal(a, b)
-
-
-def test_sums_of_parts_add_up_to_the_sums_of_the_whole(backend):
-    rows, theta = problem(5000, [(6, 9), (2, 0)], 4, np.float64, weighted=True)
-    whole, _ = one_pass(rows, theta, -3.0)
-    cuts = [0, 1024, 1100, 3072, 5000]
-    parts = [one_pass(rows.take(slice(a, b)), theta, -3.0)[0] for a, b in zip(cuts, cuts[1:])]
-    for name in ("N", "G", "Q", "E", "soft", "hard"):
-        total = sum(getattr(part, name) for part in parts)
-        assert_allclose(total, getattr(whole, name), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("s", [-0.2, -1.0, -3.0, -1000.0, -np.inf])
