@@ -737,3 +737,9 @@ def test_closed_standard_input_is_named():
     done = in_a_shell("cluster - -k 3 <&-")
     assert done.returncode == 2
     assert done.stderr == "rffpk: standard input is closed: name a file.\n"
+
+
+def test_the_number_of_clusters_must_be_given(table, capsys):
+    with pytest.raises(SystemExit):
+        main(["cluster", str(table)])
+    assert "are required: -k" in capsys.readouterr().err
