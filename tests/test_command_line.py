@@ -662,3 +662,9 @@ def test_streams_that_are_closed_are_named_where_they_are_needed(table, tmp_path
     ]:
         code, _, err = in_a_shell(command)
         assert (code, err) == (2, f"rffpk: standard {stream} is closed: name a {what}.\n")
+
+
+def test_the_number_of_clusters_must_be_given(table, capsys):
+    with pytest.raises(SystemExit):
+        main(["cluster", str(table)])
+    assert "are required: -k" in capsys.readouterr().err

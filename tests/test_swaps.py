@@ -413,3 +413,19 @@ def test_heavy_tails_beyond_the_sample_do_not_make_the_objective_depend_on_the_s
     X = np.random.default_rng(2).zipf(3.0, 6000).clip(max=212).astype(float)[:, None]
     costs = [PowerKMeans(6, sample=2000, random_state=seed).fit(X).inertia_ for seed in range(6)]
     assert max(costs) <= 1.02 * min(costs)
+
+
+def test_candidates_are_compared_by_what_typicality_leaves_of_their_distances():
+    """With the fuzzifier 2, a squared distance d counts as d eta / (d + eta)."""
+    X, eta = data()[0], 0.5
+    level, state = run_of([X], 6)
+    level = replace(level, rows=replace(level.rows, eta=np.array([eta]), m=2.0))
+    before, (_, known) = state.theta, module._nearest(level, state)
+    random = SimpleNamespace(uniform=lambda size: np.linspace(0, 1, 20))
+    theta = module._swap(replace(level, context=FitContext(random)), state, known)
+    shifted = X - X.mean(axis=0)
+    drawn = shifted[module.draw(known.sums, 20, random)]
+    least = [cdist(np.vstack([before, row]), shifted, "sqeuclidean").min(axis=0) for row in drawn]
+    costs = [(d * eta / (d + eta)).sum() for d in least]
+    assert np.argmin(costs) > 0
+    assert_allclose(theta, np.where(theta != before, drawn[np.argmin(costs)], before), rtol=1e-6)
