@@ -353,9 +353,8 @@ SWITCHES = {
     "fourier__structured_from": (1,), "fourier__spread_rows": (20,),
     "sampling__exponent_rows": (20,), "components__numbers": (100,),
     "components__least_features": (2,), "components__margin": (0.0,),
-    "sampling__median_rows": (20,), "linalg__full_below": (3,), "tiles__exact_numbers": (8,),
-    "sampling__last_rows": (10,), "sampling__last_distances": (20,), "tiles__row_numbers": (40,),
-    "tiles__sparse_numbers": (16,),
+    "sampling__median_rows": (20,), "linalg__full_below": (3,), "tiles__row_numbers": (8, 40),
+    "sampling__last_rows": (10,), "sampling__last_distances": (20,),
 }  # fmt: skip
 SWITCHED = {
     rffpk.PowerKMeans: {"metric": ["euclidean", "cosine"], "noise": [None, 0.05, "auto"],

@@ -373,7 +373,7 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
         )
     X, centers = _in_range(X, centers)
     separation = float(pdist(centers, "sqeuclidean").min())
-    batches = gen_batches(len(X), max(1, TUNING.tiles.distance_numbers // len(centers)))
+    batches = gen_batches(len(X), max(1, TUNING.tiles.search_numbers // len(centers)))
     cost = sum(
         float(np.einsum("ij,ij->", u[b] ** m, cdist(X[b], centers, "sqeuclidean"))) for b in batches
     )

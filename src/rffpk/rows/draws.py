@@ -155,7 +155,7 @@ class Reservoir:
             order = np.r_[np.delete(order, last), order[last]]
         for array in kept:  # in place, and a few columns at a time, which saves a full copy
             columns = array.reshape(len(array), -1)
-            step = max(1, TUNING.tiles.copied_numbers // max(1, len(array)))
+            step = max(1, TUNING.tiles.row_numbers // max(1, len(array)))
             for begin in range(0, columns.shape[1], step):
                 part = slice(begin, begin + step)
                 columns[:, part] = columns[order, part]

@@ -136,7 +136,7 @@ def in_parts(
 
     `order` sorts the rows of a tile by their part, so that close rows follow each other."""
     mapped, origin = Landmarks(parts.means, 1, 0.0, parts.means[:, :0]), np.zeros((1, 0), x.dtype)
-    for tile in row_tiles(len(x), x.shape[1], TUNING.tiles.ordered_numbers):
+    for tile in row_tiles(len(x), x.shape[1], TUNING.tiles.search_numbers):
         rows = make_rows([x[tile]], [mapped], ones(len(x[tile])), n_threads, [origin[0]])
         part = one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"][:, 0]
         yield tile, label_order(part, len(parts.means)), part
@@ -223,7 +223,7 @@ def _exact_cost(theta: Array, block: Rows, before: float | None) -> float:
     cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
     columns = [x for i, x in enumerate(block.xs) if i not in block.computed]
     if skip_zeros(*columns):  # of many columns
-        step = max(1, min(step, TUNING.tiles.exact_numbers // len(scale)))
+        step = max(1, min(step, TUNING.tiles.row_numbers // len(scale)))
     for begin in range(0, block.n, step):
         part = block.take(slice(begin, begin + step))
         outputs = one_pass(part, theta, -math.inf, want=("labels", "features"))[1]

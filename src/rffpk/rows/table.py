@@ -466,7 +466,7 @@ def mean_square(x: Columns) -> float:
 
     It is not finite if a number is NaN or infinite, or if squares overflow."""
     if isinstance(x, Narrow):
-        step = max(1, TUNING.tiles.sparse_numbers // x.shape[1])
+        step = max(1, TUNING.tiles.row_numbers // x.shape[1])
         blocks = (_widened(x.stored[i : i + step]) for i in range(0, len(x), step))
         return sum(float(np.vdot(block, block)) for block in blocks) / x.stored.size
     numbers = x.data if isinstance(x, Csr) else x.reshape(-1)
@@ -573,7 +573,7 @@ def squared_norms(x: Columns) -> NDArray[np.float64]:
 
 def _of_blocks(function: Callable[[NDArray[Any]], Any], x: Columns) -> NDArray[np.float64]:
     """Apply a function of float64 rows to blocks of rows; concatenate its results, (n,)."""
-    step = max(1, TUNING.tiles.sparse_numbers // max(1, x.shape[1]))
+    step = max(1, TUNING.tiles.row_numbers // max(1, x.shape[1]))
     blocks = (x[i : i + step] for i in range(0, max(len(x), 1), step))
     return np.concatenate([function(np.asarray(b).astype(np.float64, copy=False)) for b in blocks])
 

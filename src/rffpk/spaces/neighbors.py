@@ -297,7 +297,7 @@ class Neighbourhoods:
     def _nearest_of_full(self, X: Columns) -> tuple[Array, Array]:
         """Compute `_nearest` from dense copies of the rows of X, a tile at a time."""
         whole = replace(self, landmarks=table.dense(self.landmarks))
-        tiles = row_tiles(len(X), X.shape[1], TUNING.tiles.full_numbers)
+        tiles = row_tiles(len(X), X.shape[1], TUNING.tiles.search_numbers)
         squares, index = zip(*(whole._nearest(table.dense(X[tile])) for tile in tiles))
         return np.concatenate(squares), np.concatenate(index)
 

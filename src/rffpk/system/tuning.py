@@ -390,8 +390,9 @@ class Workers:
 class Tiles:
     """Work at a time. Smaller tiles stay in a cache and save memory; larger tiles save calls."""
 
-    # Numbers in a tile of rows, 8 MB in float64: some tiles for each thread take little memory
-    # compared with the rows, and products with them run at full rate.
+    # Numbers in a tile of rows, 8 MB in float64: a few tiles for each thread take little memory
+    # compared with the rows, and products with them run at full rate. Also numbers of rows that are
+    # copied, or of sparse rows that are written out, at a time.
     row_numbers: int = 1 << 20
     # Numbers in a block of rows: a single row takes as long as a block, a millisecond.
     block_numbers: int = 1 << 17
@@ -403,30 +404,20 @@ class Tiles:
     kernel_columns: int = 1024
     # Bytes of rows that are hashed together.
     hashed_bytes: int = 1 << 20
-    # Numbers that are copied at a time when drawn rows are put in order.
-    copied_numbers: int = 1 << 20
-    # Numbers of rows that a pass over landmarks puts in order at a time.
-    ordered_numbers: int = 1 << 22
-    # Numbers of differences from sparse rows that are held at a time.
-    exact_numbers: int = 1 << 20
+    # Numbers of rows, or distances, in a tile of a search for landmarks or centroids: 32 MB.
+    search_numbers: int = 1 << 22
     # Keys of a draw that are made at a time.
     keys: int = 1 << 18
-    # Numbers of sparse rows that are written out at a time.
-    sparse_numbers: int = 1 << 20
     # Weights of landmarks that one call computes: they stay in a cache.
     weighed_numbers: int = 1 << 16
     # Rows whose weights of landmarks are held at a time: some megabytes.
     landmark_rows: int = 1 << 17
-    # Numbers of sparse rows that a search for landmarks writes out at a time.
-    full_numbers: int = 1 << 22
     # Rows far from all landmarks that are looked at together.
     far_rows: int = 1 << 13
     # Numbers of vectors that a filter adds at a time: they stay in a cache.
     vector_numbers: int = 1 << 17
     # Numbers of rows whose distances to a sample are computed together.
     noise_numbers: int = 1 << 23
-    # Distances of rows to centroids that indices of partitions hold at a time.
-    distance_numbers: int = 1 << 22
     # Rows in a block that Arrow reads.
     arrow_rows: int = 1 << 17
     # Rows with gaps whose distances to reference rows are held at a time.
