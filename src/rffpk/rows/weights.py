@@ -43,6 +43,8 @@ def weight_unit(weight: Array) -> float:
 
 def with_unit(weight: Array, dtype: Any) -> tuple[Array, float]:
     """Return weights divided by their `weight_unit`, in a dtype, and this unit."""
+    if are_ones(weight):
+        return weight if weight.dtype == dtype else ones(len(weight), dtype), 1.0
     unit = weight_unit(weight)
     return in_units(weight, unit, dtype), unit
 
