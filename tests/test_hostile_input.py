@@ -322,6 +322,13 @@ def test_new_rows_are_refused_as_those_of_a_fit(estimator, method):
             getattr(model, method)(X)
 
 
+def test_a_distance_that_overflows_is_refused():
+    X = np.array([[0, 0], [0, 1e152], [9e153, 0], [9e153, 1e152]])
+    model = rffpk.PowerKMeans(2, init=X[::2]).fit(X)
+    with pytest.raises(ValueError, match="^X: .* overflow"):
+        model.transform(np.array([[-1.2e154, 0]]))
+
+
 @pytest.mark.parametrize("cls", [rffpk.PowerKMeans, rffpk.KernelKMeans, rffpk.MKKM])
 def test_the_largest_number_of_passes_is_that_of_64_bits(cls):
     usual, most = (cls(2, max_iter=n, random_state=0).fit(ROWS) for n in (300, 2**63 - 1))
