@@ -293,6 +293,15 @@ def test_an_interrupt_and_too_little_memory_have_exit_codes(
     assert end.value.code == code and "Traceback" not in capsys.readouterr().err
 
 
+def test_a_result_that_cannot_be_written_is_one_line(table, tmp_path, monkeypatch, capsys):
+    def fail(*arguments):
+        raise OSError("disk full.")
+
+    monkeypatch.setattr(os, "replace", fail)
+    assert "disk full" in refused(capsys, "cluster", table, "-k", 3, "--out", tmp_path / "l.csv")
+    assert [*tmp_path.iterdir()] == [table]
+
+
 def test_links_and_permissions_stay(table, tmp_path):
     target, link = tmp_path / "target.csv", tmp_path / "link.csv"
     target.write_text("before")

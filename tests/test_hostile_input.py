@@ -24,18 +24,14 @@ def named(models):
     return pytest.mark.parametrize("model", models, ids=str)
 
 
-def few_distinct_rows():
-    """Return three distinct rows, each twenty times, in random order."""
-    random = np.random.default_rng(0)
-    return random.permutation(np.repeat(random.standard_normal((3, 4)), 20, axis=0))
-
-
 def with_kernel(model, kernel):
     """Return a new model with this kernel."""
     several = "kernels" in model.get_params()
     return clone(model).set_params(**{"kernels": [kernel]} if several else {"kernel": kernel})
 
 
+RANDOM = np.random.default_rng(0)
+DISTINCT = RANDOM.permutation(np.repeat(RANDOM.standard_normal((3, 4)), 20, axis=0))
 THREE_GROUPS = 5.0 * (np.arange(300) % 3)[:, None] + np.random.default_rng(0).normal(
     0, 0.3, (300, 2)
 )
@@ -123,7 +119,7 @@ def assert_ties_are_broken_alike(model, X):
 
 
 @named([*(cls(5, random_state=0) for cls in CLUSTERERS), *VARIANTS])
-@pytest.mark.parametrize("rows", [few_distinct_rows(), np.ones((40, 3))], ids=["three", "one"])
+@pytest.mark.parametrize("rows", [DISTINCT, np.ones((40, 3))], ids=["three", "one"])
 def test_fewer_distinct_rows_than_clusters(model, rows):
     """Equal rows have equal labels, in a fit and alone, and one warning says what to do."""
     with warnings.catch_warnings(record=True) as caught:
@@ -324,6 +320,13 @@ def test_new_rows_are_refused_as_those_of_a_fit(estimator, method):
     for X in (ROWS[:, :2], np.full((2, 3), np.nan), None, {1, 2}, np.array(large, dtype)):
         with pytest.raises((ValueError, TypeError), match="^X"):
             getattr(model, method)(X)
+
+
+def test_a_distance_that_overflows_is_refused():
+    X = np.array([[0, 0], [0, 1e152], [9e153, 0], [9e153, 1e152]])
+    model = rffpk.PowerKMeans(2, init=X[::2]).fit(X)
+    with pytest.raises(ValueError, match="^X: .* overflow"):
+        model.transform(np.array([[-1.2e154, 0]]))
 
 
 @pytest.mark.parametrize("cls", [rffpk.PowerKMeans, rffpk.KernelKMeans, rffpk.MKKM])

@@ -38,11 +38,7 @@ CASES = [
     (rffpk.FAMKKM(5, max_iter=1), ROWS, "1 iterations"),
     *((cls(5, kernel="poly", kernel_params=INDEFINITE), ROWS, "indefinite") for cls in EXACT[:2]),
     (EXACT[2](5, kernels=[("poly", INDEFINITE)]), ROWS, "indefinite"),
-    (
-        rffpk.MKKM(5, kernels=[("sigmoid", {"gamma": 2.0, "coef0": -1.0}), "rbf"]),
-        ROWS,
-        "indefinite",
-    ),
+    (rffpk.MKKM(5, kernels=[SIGMOID, "rbf"]), ROWS, "indefinite"),
     (rffpk.SMKC(5, kernels=["linear"]), ROWS, "the kernels have rank 4, less than n_clusters=5"),
     (rffpk.SMKC(5, kernels=[("rbf", 1e-7)]), ROWS, "sigma_1 / sigma_k"),
 ]

@@ -153,6 +153,14 @@ def test_input_is_not_changed():
     assert_equal([X.data, X.indices, X.indptr], before)
 
 
+@pytest.mark.parametrize("indices", [[0, 7], [0, -1]])
+def test_columns_that_do_not_exist_are_refused(indices):
+    X = sparse.csr_array((np.ones(2), [0, 1], [0, 1, 2]), shape=(2, 5))
+    X.indices[:] = indices
+    with pytest.raises(ValueError, match="X.*ind(ex|ices)"):
+        PowerKMeans(1).fit(X)
+
+
 def formats(X):
     for form in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia"):
         yield X.asformat(form)

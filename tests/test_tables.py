@@ -225,13 +225,14 @@ def test_what_is_no_number_and_no_word_is_named(value):
 
 
 def test_a_column_of_another_kind_than_in_the_fit_is_named():
+    with pytest.raises(ValueError, match="infinity in column 'size'"):
+        TablePreprocessor().fit(TABLE.assign(size=np.inf))
     model = TablePreprocessor().fit(TABLE)
     words = "word 'x' in column 'size', which had numbers in fit"
     for column, message in [
         (np.array([1.0] * 149 + ["x"], dtype=object), words),
         ("x", words),
         (np.array([10**400] * 150, dtype=object), "^X: has numbers beyond float64"),
-        (np.inf, "infinity in column 'size'"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
             model.transform(TABLE.assign(size=column))
