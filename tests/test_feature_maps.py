@@ -13,15 +13,10 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from rffpk import Annealing, RandomFourierFeatures, RFFKernelPowerKMeans
 
-
-def cauchy_kernel(X, gamma):
-    return np.prod(1 / (1 + gamma * (X[:, None] - X[None]) ** 2), axis=2)
-
-
 EXACT = {
     "rbf": lambda X, gamma: rbf_kernel(X, gamma=gamma),
     "laplacian": lambda X, gamma: laplacian_kernel(X, gamma=gamma),
-    "cauchy": cauchy_kernel,
+    "cauchy": lambda X, gamma: np.prod(1 / (1 + gamma * (X[:, None] - X) ** 2), axis=2),
 }
 
 
@@ -75,9 +70,11 @@ def test_weights_of_rows_are_repetitions_in_the_bandwidth(X):
     assert_allclose(weighted, repeated, rtol=1e-12)
 
 
-def test_constant_rows_get_a_bandwidth():
+def test_constant_rows_get_a_bandwidth_and_the_fewest_frequencies():
     for gamma in ("mean", "median", "scale"):
         assert RandomFourierFeatures(2, gamma=gamma).fit(np.zeros((5, 3))).gamma_ == 1
+    for rows in (np.ones((5, 3)), np.ones((1, 2)), np.eye(3)):
+        assert RandomFourierFeatures(random_state=0).fit(rows).n_frequencies_ == 128
 
 
 def test_orthogonal_frequencies_are_orthogonal_in_blocks(X):
@@ -174,11 +171,6 @@ def test_the_number_of_frequencies_does_not_depend_on_the_number_of_clusters():
         for k in (2, 40)
     }
     assert len(chosen) == 1
-
-
-@pytest.mark.parametrize("X", [np.ones((5, 3)), np.ones((1, 2)), np.eye(3)])
-def test_no_pairs_or_no_variance_need_the_fewest_frequencies(X):
-    assert RandomFourierFeatures(random_state=0).fit(X).n_frequencies_ == 128
 
 
 def test_structured_frequencies_are_written_out_when_they_are_read(monkeypatch):

@@ -151,9 +151,6 @@ def test_memberships_of_a_fitted_model_are_accepted(n, k):
     assert -1 <= fuzzy_silhouette(X, u) <= 1
 
 
-NO_NUMBERS = ([[1.0, 0.0], [1.0]], None, [[["a"]]])
-
-
 @pytest.mark.parametrize(
     "call, message",
     [
@@ -166,17 +163,22 @@ NO_NUMBERS = ([[1.0, 0.0], [1.0]], None, [[["a"]]])
         (lambda: xie_beni_index(np.eye(2), np.eye(2), np.eye(2), m=0.5), "m=0.5"),
         (lambda: fuzzy_silhouette(np.eye(2), [[1, 0], [1, 0]]), "at least two"),
         (lambda: fuzzy_silhouette(np.eye(2), np.eye(2), alpha=-1), "alpha=-1"),
-        *((lambda bad=bad: partition_entropy(bad), "memberships") for bad in NO_NUMBERS),
-        *((lambda bad=bad: xie_beni_index(bad, np.eye(2), np.eye(2)), "X") for bad in NO_NUMBERS),
-        *(
-            (lambda bad=bad: xie_beni_index(np.eye(2), np.eye(2), bad), "centers")
-            for bad in NO_NUMBERS
-        ),
     ],
 )
 def test_bad_memberships_are_refused_by_name(call, message):
-    with pytest.raises((ValueError, TypeError), match=rf"{message}\b"):
+    with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("bad", [[[1.0, 0.0], [1.0]], None, [[["a"]]]], ids=str)
+def test_errors_name_the_argument(bad):
+    for call, name in (
+        (lambda: partition_entropy(bad), "memberships"),
+        (lambda: xie_beni_index(bad, np.eye(2), np.eye(2)), "X"),
+        (lambda: xie_beni_index(np.eye(2), np.eye(2), bad), "centers"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b"):
+            call()
 
 
 def test_indices_speak_of_noise():

@@ -80,7 +80,7 @@ def test_results_and_methods_agree(views, backend, copies):
 
 
 @pytest.mark.parametrize("m", [1.2, 1.5, 2.0, 3.0])
-def test_the_result_is_a_fixed_point_of_the_printed_algorithm(views, m):
+def test_view_weights_are_those_of_a_fixed_point_of_the_printed_algorithm(views, m):
     xs, s = views[0], -4.0
     fixed = {"annealing": Annealing(start=s, end=s), "tol": 1e-13, "max_iter": 3000, **PLAIN}
     model = ip_rff_mkpkm(4, typicality=Typicality(m=m), weight_entropy=0.2, **fixed).fit(xs)

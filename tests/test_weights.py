@@ -1,6 +1,7 @@
 """Weights of rows in all classes: weights that change nothing."""
 
 import inspect
+import re
 import warnings
 
 import numpy as np
@@ -48,19 +49,17 @@ def with_rows(X, more):
 
 
 def fit(each, parameters, X, weight=None):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return each(**parameters).fit(X, sample_weight=weight)
 
 
 def published(model):
     """Return the public attributes that are numbers."""
-    found = {
-        name: np.asarray(value)
-        for name, value in vars(model).items()
-        if name.endswith("_") and name[0] != "_" and isinstance(value, (np.ndarray, float, int))
+    values = {name: value for name, value in vars(model).items() if re.fullmatch(r"[^_].*_", name)}
+    values = {
+        k: np.asarray(v) for k, v in values.items() if isinstance(v, (np.ndarray, float, int))
     }
-    return {name: value for name, value in found.items() if value.dtype.kind in "fiu"}
+    return {name: value for name, value in values.items() if value.dtype.kind in "fiu"}
 
 
 @pytest.mark.promise(like="test_weights_are_repetitions_at_a_fixed_start")
