@@ -64,17 +64,21 @@ def assert_same_pass(rows, theta, s):
     ours, outputs = one_pass(rows, theta, s, want=OUTPUTS, backend="core")
     twin, expected = one_pass(rows, theta, s, want=OUTPUTS, backend="numpy")
     total = rows.total_weight
-    units = {"N": total * length, "G": total, "Q": total * square, "E": total}
-    for name, unit in {**units, "soft": total * square, "hard": total * square}.items():
-        assert_close(getattr(ours, name), getattr(twin, name), rows.dtype, unit, steep, name)
-    for name, unit in {"features": length, "distances": square}.items():
-        assert outputs[name].dtype == rows.dtype
-        assert_close(outputs[name], expected[name], rows.dtype, unit, 0, name)
-    for name in ("nearest", "second") if len(theta) > 1 else ("nearest",):
-        assert_close(outputs[name], expected[name], rows.dtype, square, steep, name)
-    assert_close(
-        outputs["memberships"][clear], expected["memberships"][clear], rows.dtype, 1, steep
-    )
+    units = {
+        "N": (total * length, steep), "G": (total, steep), "Q": (total * square, steep),
+        "E": (total, steep), "soft": (total * square, steep), "hard": (total * square, steep),
+        "features": (length, 0), "distances": (square, 0), "nearest": (square, steep),
+        "second": (square, steep),
+    }  # fmt: skip
+    for name, (unit, power) in units.items():
+        if name != "second" or len(theta) > 1:
+            pair = [
+                {**sums._asdict(), **out}[name] for sums, out in ((ours, outputs), (twin, expected))
+            ]
+            assert_close(*pair, rows.dtype, unit, power, name)
+    assert all(outputs[name].dtype == rows.dtype for name in OUTPUTS[1:])
+    shares = (out["memberships"][clear] for out in (outputs, expected))
+    assert_close(*shares, rows.dtype, 1, steep)
     # Labels agree, except for ties up to rounding.
     seen = expected["distances"]
     if rows.eta is not None:

@@ -13,7 +13,6 @@ import re
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -83,11 +82,9 @@ print(len(names), "functions in", len({f for f, _ in names}), "files:", sys.argv
 """
 
 
-def nodes(source: str, kind: type[Node]) -> Iterator[Node]:
-    """Yield the nodes of a kind."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, kind):
-            yield node
+def nodes(source: str, kind: type[Node]) -> list[Node]:
+    """Return the nodes of a kind."""
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, kind)]
 
 
 def numeric_constants(source: str) -> int:
@@ -109,29 +106,29 @@ def banned_names(source: str) -> int:
     return sum(isinstance(name.ctx, ast.Store) and name.id in BANNED for name in names)
 
 
-def imported_names(source: str) -> Iterator[str]:
-    """Yield the private names of the package that a test module imports."""
-    for node in nodes(source, ast.ImportFrom):
-        if _INTERNAL.match(node.module or ""):
-            for alias in node.names:
-                is_private = node.module != "rffpk" or alias.name.startswith("_")
-                if is_private and alias.name not in ("_core", "_reference"):
-                    yield f"{node.module}.{alias.name}"
+def imported_names(source: str) -> list[str]:
+    """Return the private names of the package that a test module imports."""
+    return [
+        f"{node.module}.{alias.name}"
+        for node in nodes(source, ast.ImportFrom)
+        for alias in node.names
+        if _INTERNAL.match(node.module or "")
+        and (node.module != "rffpk" or alias.name.startswith("_"))
+        and alias.name not in ("_core", "_reference")
+    ]
 
 
 def private_names(tests: Path) -> dict[str, int]:
     """Count private names of the package that tests use, each once."""
     # named_mutants.py has texts of the package, which are no uses
     paths = [path for path in tests.rglob("*.py") if path.stem != "named_mutants"]
-    sources = [path.read_text() for path in paths]
-    matches: dict[str, Callable[[str], list[str]]] = {
-        "imported": lambda source: [*imported_names(source)],
-        "limits": _LIMIT.findall,
-        "attributes": lambda source: _ATTRIBUTE.findall(source) + _PATCHED.findall(source),
-    }
+    sources = "\n".join(path.read_text() for path in paths)
+    names = {name for path in paths for name in imported_names(path.read_text())}
+    attributes = _ATTRIBUTE.findall(sources) + _PATCHED.findall(sources)
     return {
-        kind: len({name for source in sources for name in match(source)})
-        for kind, match in matches.items()
+        "imported": len(names),
+        "limits": len({*_LIMIT.findall(sources)}),
+        "attributes": len({*attributes}),
     }
 
 
@@ -152,10 +149,8 @@ def print_collection(root: Path) -> None:
     done = subprocess.run(command, cwd=root, stdout=subprocess.DEVNULL, check=False)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
-    if done.returncode:
-        print(f"the collection failed: {done.returncode}")
-    else:
-        print(f"CPU seconds of the collection: {seconds:.1f}")
+    failed = f" (it failed: {done.returncode})" if done.returncode else ""
+    print(f"CPU seconds of the collection: {seconds:.1f}{failed}")
 
 
 def main(arguments: list[str]) -> None:
