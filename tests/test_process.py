@@ -147,9 +147,9 @@ def state():
 def test_a_fit_leaves_the_state_of_the_process(name, tmp_path):
     parameters, rows = FITS[name][0]
     cls = getattr(rffpk, name)
-    if "n_clusters" in cls().get_params():
-        parameters = {"n_clusters": 3, **parameters}
-    model = cls(**parameters, random_state=0)
+    options = {"n_clusters": 3, "noise": 0.1}
+    options = {key: options[key] for key in options.keys() & cls().get_params()}
+    model = cls(**options, **parameters, random_state=0)
     before = state()
     model.fit(rows)
     (model.predict if hasattr(model, "predict") else model.transform)(rows)
