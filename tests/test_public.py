@@ -95,9 +95,20 @@ class OldPickle(rffpk.PowerKMeans):
 
 FAULTS = {
     "predict before fit": lambda: rffpk.PowerKMeans(2).predict(X),
+    "a parameter out of range": lambda: rffpk.PowerKMeans(0).fit(X),
+    "an unknown option": lambda: rffpk.PowerKMeans(2, metric="none").fit(X),
+    "more clusters than rows": lambda: rffpk.PowerKMeans(31).fit(X),
+    "an entry that is not finite": lambda: rffpk.PowerKMeans(2).fit(X * np.inf),
+    "rows of text": lambda: rffpk.PowerKMeans(2).fit([["a"], ["b"], ["c"]]),
+    "complex rows": lambda: rffpk.PowerKMeans(2).fit(X * 1j),
+    "other columns": lambda: rffpk.PowerKMeans(2, random_state=0).fit(X).predict(X[:, :2]),
+    "a negative weight": lambda: rffpk.PowerKMeans(2).fit(X, sample_weight=np.full(30, -1.0)),
+    "an unknown parameter": lambda: rffpk.PowerKMeans(2).set_params(none=1),
     "a pickle of another version": lambda: pickle.loads(pickle.dumps(OldPickle(2).fit(X))),
     "a file that is no model": lambda: rffpk.load(__file__),
-}
+    "no file": lambda: rffpk.load(Path(__file__).parent / "none.safetensors"),
+    "an unknown name": lambda: rffpk.none,
+}  # fmt: skip
 
 
 def exceptions():

@@ -4,7 +4,6 @@ import ast
 import doctest
 import graphlib
 import importlib
-import re
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -133,6 +132,14 @@ def test_tests_import_private_modules_through_contracts():
                 assert not private, f"{path.name} imports {node.module}"
 
 
+def test_a_contract_has_at_most_ten_names():
+    for path in sorted((Path(__file__).parent / "contracts").glob("*.py")):
+        tree = ast.parse(path.read_text())
+        imported = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+        names = [alias.name for node in imported for alias in node.names]
+        assert len(names) <= 10, f"{path.name}: {names}"
+
+
 SLOW = {
     "eig", "eigh", "eigsh", "eigvalsh", "fit", "fit_predict", "fit_transform", "inv", "load_digits",
     "lstsq", "partial_fit", "pinv", "qr", "solve", "svd",
@@ -162,18 +169,36 @@ def test_no_fit_or_decomposition_is_computed_when_tests_are_collected():
 OF_FORMS = {"rows.table", "rows.passes"}
 OF_DOOR = {"rows.advice", "rows.checks", "rows.containers", "rows.door", "rows.table"}
 FORMS = {"Csr", "Narrow", "csr_array", "csr_matrix", "issparse", "isspmatrix"}
+FIELDS = {"indptr", "indices", "stored", "toarray"}
+
+
+def names_in(nodes):
+    """Return the names and attributes in expressions."""
+    parts = [part for node in nodes for part in ast.walk(node)]
+    return {getattr(part, "id", getattr(part, "attr", None)) for part in parts}
 
 
 def questions(tree):
     """Generate what asks for the form of a table, and whether it asks for a sparse matrix."""
-    for call in filter(lambda node: isinstance(node, ast.Call), ast.walk(tree)):
-        function = ast.unparse(call.func).rpartition(".")[2]
-        asked = {function} & {"issparse", "isspmatrix"}
-        if function in ("isinstance", "issubclass", "map"):
-            words = re.findall(r"\w+", " ".join(map(ast.unparse, call.args)))
-            asked |= {*words} & FORMS
-        if asked:
-            yield call, asked <= {"issparse", "isspmatrix"}
+    for node in ast.walk(tree):
+        asked, words = set(), set()
+        if isinstance(node, ast.Call):
+            function = names_in([node.func])
+            if {"isinstance", "issubclass"} & function:
+                asked = names_in(node.args[1:])
+            if {"hasattr", "getattr"} & function:
+                words = {getattr(argument, "value", None) for argument in node.args[1:]} & FIELDS
+            asked |= function & {"issparse", "isspmatrix"}
+            if "map" in function:
+                asked |= names_in(node.args[:1]) & {"issparse", "isspmatrix"}
+        elif isinstance(node, ast.Compare) and "type" in names_in([node]):
+            asked = names_in([node])
+        elif isinstance(node, ast.match_case):
+            asked = names_in([node.pattern])
+            classes = [part for part in ast.walk(node.pattern) if isinstance(part, ast.MatchClass)]
+            asked = names_in([part.cls for part in classes])
+        if (asked & FORMS) or words:
+            yield node, not words and asked & FORMS <= {"issparse", "isspmatrix"}
 
 
 def test_which_form_a_table_has_is_asked_where_tables_are_defined():
@@ -182,6 +207,19 @@ def test_which_form_a_table_has_is_asked_where_tables_are_defined():
         for node, of_matrix in questions(ast.parse(path.read_text())):
             allowed = OF_FORMS | OF_DOOR if of_matrix else OF_FORMS
             assert module in allowed, f"{module} asks: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "isinstance(x, Csr)", "isinstance(x, (Narrow, int))", "isinstance(x, table.Csr)",
+        "isinstance(x, Csr | None)", "type(x) is Csr", "hasattr(x, 'indptr')",
+        "getattr(x, 'stored', x)", "sparse.issparse(x)", "any(map(sparse.issparse, xs))",
+        "isinstance(x, sparse.csr_array)", "match x:\n    case Csr():\n        pass",
+    ],
+)  # fmt: skip
+def test_a_question_for_the_form_is_seen(line):
+    assert [*questions(ast.parse(line))]
 
 
 @pytest.mark.promise("Process-wide state", "`import rffpk` imports nothing that is optional.")
@@ -223,6 +261,16 @@ def test_public_names_are_loaded_when_asked_for_and_said_alike_for_type_checkers
     }
     assert typed == rffpk._HOME_OF
     assert set(dir(rffpk)) >= {*rffpk.__all__}
+
+
+def test_an_import_of_one_class_loads_what_its_fits_need_and_no_more(python):
+    loaded = python("from rffpk import PowerKMeans; import sys; print(*sys.modules)").split()
+    beside = ("fusion", "plot", "tables", "sources", "cells", "metrics", "model_files",
+              "estimators.diffusion", "estimators.exact", "estimators.multiview",
+              "rows.dask_workers", "anneal.journal", "choose.number", "choose.noise",
+              "rows.table_files", "system.files", "system.tensor_files", "spaces.kernels",
+              "spaces.spectrum", "spaces.whitening")  # fmt: skip
+    assert not {f"rffpk.{name}" for name in beside} & {*loaded}
 
 
 def test_the_package_is_typed_and_its_version_is_the_installed_one():

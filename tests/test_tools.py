@@ -15,10 +15,10 @@ pytestmark = [
 ]
 
 
-def run(tool, *options):
+def run(tool, *options, cwd=None):
     return subprocess.run(
         [sys.executable, ROOT / "tools" / tool, *options],
-        capture_output=True, text=True, timeout=300,
+        capture_output=True, text=True, timeout=300, cwd=cwd,
     )  # fmt: skip
 
 
@@ -50,6 +50,15 @@ def test_fits_enter_no_more_functions_and_modules_have_no_more_constants():
     assert not {name: number for name, number in entered.items() if number > MOST[name]}
     number = re.search(r"numeric constants at module level outside tuning: (\d+)", printed)[1]
     assert int(number) <= MOST_CONSTANTS
+
+
+def test_faults_of_prose_are_printed(tmp_path):
+    (tmp_path / "a.py").write_text("# Take those that fit.\n")
+    done = run("prose_lint.py", ".", cwd=tmp_path)
+    assert done.stdout.startswith("a.py:1: nouns: 'those' for a noun") and done.returncode == 1
+    (tmp_path / "a.py").write_text("x = 0\n")
+    done = run("prose_lint.py", ".", cwd=tmp_path)
+    assert not done.stdout and not done.returncode
 
 
 def test_sentences_of_advice_begin_with_the_argument():
