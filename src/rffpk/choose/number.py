@@ -17,7 +17,7 @@ from rffpk.anneal.kernel_steps import kernel_coordinates
 from rffpk.anneal.starts import seed_rows
 from rffpk.choose.selection import NClustersSelection
 from rffpk.rows.arrays import Array
-from rffpk.rows.door import Kind, Shape
+from rffpk.rows.door import Kind
 from rffpk.rows.passes import column_rows
 from rffpk.rows.sample import Opened, column_moments
 from rffpk.rows.table import Columns, dense, distinct_rows, scaled_columns, side_by_side, unit_rows
@@ -50,31 +50,23 @@ class _Evidence(NamedTuple):
         return int(np.argmax(self.sums))
 
 
-class Question(NamedTuple):
-    """Rows or a graph whose number of clusters is wanted."""
-
-    kind: Kind  # of X
-    spherical: bool  # whether rows are compared by their directions
-    shape: Shape  # of X
-
-
 def select_number(
-    question: Question, sample: Opened, random: Any, n_threads: int, say: Say | None = None
+    kind: Kind, spherical: bool, sample: Opened, random: Any, say: Say
 ) -> NClustersSelection:
     """Find the number of clusters of checked rows, or of the nodes of an affinity graph.
 
-    `say` is called with a line of text for each step; None: no lines."""
-    say = say or (lambda text: None)
-    if question.kind == "graph":
+    `kind` is the kind of X. `spherical`: rows are compared by their directions. `say` is called
+    with a line of text for each step."""
+    if kind == "graph":
         say("Looking for the number of clusters of the graph.")
         xs, weight = sample.some()
         evidence = _of_graph(xs[0], weight)
     else:
-        if question.kind == "kernels":
-            sample = _of_kernels(question.shape, sample, n_threads)
-        spherical = question.spherical
+        n_views, n_threads = len(sample.shape.widths), sample.how.n_threads
+        if kind == "kernels":
+            sample = _of_kernels(sample, n_threads)
         sample = _without_copies(sample)
-        seen, tables = [], _tables(len(question.shape.widths), sample, spherical, n_threads)
+        seen, tables = [], _tables(n_views, sample, spherical, n_threads)
         for name, table in tables.items():
             alone = len(tables) == 1
             look = partial(_of_rows, sample, table, alone, spherical, random, n_threads)
@@ -167,9 +159,9 @@ def _without_copies(sample: Opened) -> Opened:
     return replace(sample, weight=sums, counted=len(first), _moments={})
 
 
-def _of_kernels(shape: Shape, sample: Opened, n_threads: int) -> Opened:
+def _of_kernels(sample: Opened, n_threads: int) -> Opened:
     """Return a sample in which precomputed kernels are replaced by coordinates of the rows."""
-    xs, specs = matched(sample.tables, PRECOMPUTED, not shape.has_views, sample.weight)
+    xs, specs = matched(sample.tables, PRECOMPUTED, not sample.shape.has_views, sample.weight)
     if any(x.shape[0] != x.shape[1] for x in xs):
         raise ValueError(
             "n_clusters: needs kernels between all rows where it is no number, and X has the "
@@ -204,12 +196,11 @@ def _of_graph(X: Columns, weight: Array) -> _Evidence:
     pairs = TUNING.number.pairs
     found = graph_diffusion(X, weight, Wanted(TUNING.number.most_clusters, pairs))
     spectrum, none = found.spectrum, np.zeros(pairs + 1)
-
-    def labels(numbers: list[int]) -> list[Array]:
-        return [slow_labels(found.extension[:, spectrum.slow(k)], k) for k in numbers]
-
     scores = outstanding_scores(eigengaps(spectrum, pairs)), none, none
-    return _Evidence(np.arange(X.shape[0]), _total(*scores), scores, labels)
+    return _Evidence(
+        np.arange(X.shape[0]), _total(*scores), scores,
+        lambda numbers: [slow_labels(found.extension[:, spectrum.slow(k)], k) for k in numbers],
+    )  # fmt: skip
 
 
 def _of_rows(

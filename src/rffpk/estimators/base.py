@@ -126,10 +126,10 @@ class Estimator(
 
     def _schema(self) -> Schema:
         """Return what X may be; `_takes` has the kind of an X that is precomputed."""
-        given = vars(self)
-        words = [given.get(name) for name in ("metric", "kernel", "kernels")]
-        precomputed = any(checks.is_option(word, "precomputed") for word in words)
-        kind = self._takes.kind if precomputed else "rows"
+        kind, given = self._takes.kind, vars(self)
+        if kind != "rows":
+            word = given.get("metric", given.get("kernel", given.get("kernels")))
+            kind = kind if checks.is_option(word, "precomputed") else "rows"
         return self._takes._replace(name=type(self).__name__, kind=kind, views=given.get("views"))
 
     def _is_cosine(self) -> bool:

@@ -318,12 +318,12 @@ def find_number(model: Any, sample: Opened, random: Any, progress: Progress | No
     If the parameter is a word, the number is estimated on a sample, and `selection_` is set."""
     wanted = model.n_clusters
     if isinstance(wanted, str):
-        from rffpk.choose.number import Question, select_number
+        from rffpk.choose.number import select_number
 
         random = np.random.RandomState(random.randint(2**31 - 1))
-        say = None if progress is None else progress.say
-        question = Question(model._schema().kind, model._is_cosine(), model._shape)
-        found = select_number(question, sample, random, config.n_threads(model.n_jobs), say)
+        say = (lambda text: None) if progress is None else progress.say
+        kind, is_cosine = model._schema().kind, model._is_cosine()
+        found = select_number(kind, is_cosine, sample, random, say)
         model.selection_, wanted = found, found.number(wanted)
     k = checks.check_int(wanted, "n_clusters", 1)
     if k > sample.n:
