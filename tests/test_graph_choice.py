@@ -126,14 +126,3 @@ def test_directions_of_the_columns_are_clustered(neighbors, chosen):
     if not neighbors:
         assert_allclose(model.feature_map_.transform(X), normalize(X))
         assert_array_equal(model.predict(csr_array(X)), model.labels_)
-
-
-def test_a_small_component_beside_clusters_that_touch_keeps_the_graph(chosen):
-    """Of rows that the sample does not show, with a valley around it."""
-    chosen(0)
-    random = np.random.default_rng(1)
-    X = random.uniform(size=(2600, 2)) * [8, 4]
-    far = [30, 30] + 0.3 * random.standard_normal((15, 2))
-    model = DiffusionPowerKMeans(3, random_state=0)
-    assert model.fit(X).feature_map_.time_ == 0
-    assert model.fit(np.vstack([X, far])).feature_map_.time_ > 0

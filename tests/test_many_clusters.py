@@ -10,7 +10,6 @@ from contracts.level import FeatureLevel, FitContext, PowerMean, State
 from contracts.passes import column_rows, one_pass
 from contracts.source import starts
 from conventions import ip_rff_mkpkm
-from default_fits import fit
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
@@ -19,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
-from rffpk import Annealing, PowerKMeans, RFFKernelPowerKMeans
+from rffpk import Annealing, DiffusionPowerKMeans, PowerKMeans, RFFKernelPowerKMeans
 
 MANY = 100  # from so many clusters on initial centroids are drawn, and swapped, in batches
 
@@ -299,6 +298,33 @@ def test_parameters_of_annealing_are_followed_with_many_clusters_too(given, kept
     assert kept in stages(PowerKMeans(MANY, random_state=0, **given).fit(mixture(600, MANY)))
 
 
+def drawn_fit(seed):
+    """Draw an estimator and its rows, on both sides of the sizes from which rows see few centroids.
+
+    Half of the fits are near these sizes.
+    """
+    random = np.random.default_rng(seed)
+    if seed == 99:
+        model = DiffusionPowerKMeans(100, noise="auto", random_state=0)
+        return model, normal_mixture(random, 20_000, 32, 100, 3.0)
+    n, k = 0, 1
+    while not 5 * k <= n <= 150_000:
+        # multiply-adds of a pass over all centroids, as powers of two
+        work = random.uniform(*((27.3, 28.7) if seed % 2 else (26, 30)))
+        k, d = (int(np.exp(random.uniform(*np.log(ends)))) for ends in [(100, 1000), (2, 400)])
+        n = int(2**work / (k * d))
+    groups, apart = int(k * random.uniform(0.8, 1.2)), 10 ** random.uniform(np.log10(0.2), 2)
+    X = normal_mixture(random, n, d, groups, apart)
+    dtype, metric = random.choice(["f2", "f4", "f8"]), random.choice(["euclidean", "cosine"])
+    model = PowerKMeans(k, metric=str(metric), random_state=int(random.integers(100)))
+    return model, X.astype(dtype)
+
+
+def normal_mixture(random, n, d, groups, apart):
+    centers = apart * random.standard_normal((groups, d))
+    return centers[random.integers(groups, size=n)] + random.standard_normal((n, d))
+
+
 @pytest.mark.exhaustive
 @pytest.mark.promise(
     "Input",
@@ -307,7 +333,10 @@ def test_parameters_of_annealing_are_followed_with_many_clusters_too(given, kept
 )
 @pytest.mark.parametrize("seed", [*range(60), 99])
 def test_default_fits_on_both_sides_of_the_sizes_of_near_lists(seed):
-    assert fit(seed) is None
+    model, X = drawn_fit(seed)
+    labels = model.fit(X).labels_
+    if seed < 99:
+        assert_array_equal(model.predict(X), labels)
 
 
 def test_centroids_that_are_equally_near_each_other():

@@ -156,15 +156,11 @@ def test_mergers_add_up_to_the_total_variance(cls, more, weighted):
     assert_allclose(of_five - model.inertia_, model.linkage_[0, 2] ** 2 / 2, rtol=0.05)
 
 
-def test_rows_of_a_source_are_cut_by_their_predictions():
+def test_rows_of_a_source_are_cut_by_their_predictions_and_a_stream_moves_the_tree():
     model = rffpk.PowerKMeans(6, random_state=0).fit(lambda: iter([X[:80], X[80:]]))
     assert_array_equal(model.cut(3, X), tree.groups(model.linkage_, 3)[model.predict(X)])
     with pytest.raises(AttributeError, match="labels_ of the rows of a source are not kept"):
         model.cut(3)
-
-
-def test_a_stream_moves_the_tree():
-    model = rffpk.PowerKMeans(6, random_state=0).fit(X)
     before = model.linkage_
     model.partial_fit(X[:50] + 1.0)
     assert (model.linkage_[:, 2] != before[:, 2]).all()
