@@ -104,7 +104,8 @@ class Problem:
         exponent, seeds = 0.0, starts.seeding_rows(pool, k, context.random)
         if params.start != -math.inf or not params.ends_hard:  # else no exponent is seen
             exponent = decompositions.exponent_of_rows(seeds)
-        context.journal.begin(history, context.random, sample, exponent, variance, rows.shift)
+        if context.journal.keeps:
+            context.journal.begin(history, context.random, sample, exponent, variance, rows.shift)
         plan = self.plan(params, context, exponent, objective)
         later = [*(part.n for part in samples[1:]), rows.n] if samples else []
         left_out = 0.0 if components is None else components.left_out

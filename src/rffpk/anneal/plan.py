@@ -16,6 +16,7 @@ from rffpk.anneal.schedule import (
     from_merged_centroids,
     given_starts,
 )
+from rffpk.rows.draws import MANY
 from rffpk.system.tuning import TUNING
 
 
@@ -80,7 +81,7 @@ class SearchParameters:
         if swaps is None:
             swaps = min(TUNING.swaps.automatic, TUNING.swaps.a_cluster * k) if automatic else 0
         swaps = swaps if k > 1 else 0
-        return swaps, k + k // TUNING.swaps.first_part if swaps and context.many else k
+        return swaps, k + k // TUNING.swaps.first_part if swaps and k >= MANY else k
 
 
 def search_plan(
@@ -91,7 +92,8 @@ def search_plan(
     With enough clusters, starts that are not annealed begin at merged centroids."""
     starts = search.starts(critical, TUNING.starts.automatic)
     swaps, most = search.swaps_of(context, search.differs and search.ends_hard)
-    merges = context.many if objective.learns_weights else context.k >= TUNING.starts.some
+    many = context.k >= MANY  # then a single start is not annealed
+    merges = many if objective.learns_weights else context.k >= TUNING.starts.some
     if merges and objective.eta is None and search.differs:
-        starts = from_merged_centroids(starts, search.n_init is None, context.many)
+        starts = from_merged_centroids(starts, search.n_init is None, many)
     return Plan(starts, most, swaps, critical=critical)

@@ -15,7 +15,6 @@ from rffpk.anneal.convergence_warnings import Cause, Ending
 from rffpk.anneal.records import Journal, State
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import is_option
-from rffpk.rows.draws import MANY
 from rffpk.rows.store import Storage
 from rffpk.rows.sums import Step, is_hard
 from rffpk.system.report import Progress
@@ -167,14 +166,6 @@ class FitContext:
     journal: Journal = field(default_factory=Journal)
     # (L,), the share of the rows that has each view; None: all have all
     coverage: Array | None = None
-
-    @property
-    def many(self) -> bool:
-        """Whether there are many clusters.
-
-        Then a search with one start is not annealed, and centroids are swapped only in batches.
-        """
-        return self.k >= MANY
 
 
 class Level(Protocol):

@@ -22,7 +22,7 @@ from rffpk.anneal.schedule import Stage, StageEnd
 from rffpk.anneal.starts import draw
 from rffpk.anneal.steps import FeatureLevel, costliest_rows, features_at, row_costs
 from rffpk.rows.arrays import Array
-from rffpk.rows.draws import Reservoir, row_keys
+from rffpk.rows.draws import MANY, Reservoir, row_keys
 from rffpk.rows.passes import one_pass
 from rffpk.rows.rows import Rows
 from rffpk.rows.weights import weight_unit
@@ -43,7 +43,7 @@ def improve(
         state, cost = _improve_in_batches(level, state, patience, later)
         # which take as long as with the least number of clusters
         patience = max(1, patience * TUNING.starts.some // k)
-    if level.context.many:
+    if k >= MANY:  # swaps one by one would take too long
         return state
     failed, state = 0, state._replace(drawn=None)
     estimate = Estimate()
@@ -125,7 +125,7 @@ def follow_with_swaps(
     before = known.rows if known.whole is None else known.whole
     journal, enough = level.context.journal, TUNING.swaps.rows_a_cluster * level.context.k
     state, (expected, of_cluster) = journal.run(_expected, state, before, level)
-    if not level.context.many or np.count_nonzero(before.weight) >= enough:
+    if level.context.k < MANY or np.count_nonzero(before.weight) >= enough:
         usual = expected / TUNING.swaps.unlike, expected * TUNING.swaps.unlike
         state, end = level.follow(state, stage._replace(usual=usual))
         if end.steps > 1 or end.steps == stage.most or usual[0] <= end.last.hard <= usual[1]:
