@@ -236,12 +236,14 @@ def test_positive_eigenpairs_are_those_of_all(n_positive):
 def test_equal_and_missed_positive_eigenvalues_are_all_found(monkeypatch, last, known):
     """Lanczos' method may miss an eigenvalue."""
 
+    complete = linalg.leading_eigenvectors
+
     def incomplete(B, k, n, start):
-        values, vectors = linalg.leading_eigenvectors(B, k, n, start)
+        values, vectors = complete(B, k, n, start)
         return np.delete(values, 7), np.delete(vectors, 7, axis=1)
 
     if last > 1:
-        monkeypatch.setattr(baselines, "leading_eigenvectors", incomplete)
+        monkeypatch.setattr(linalg, "leading_eigenvectors", incomplete)
     B = np.diag(np.r_[np.linspace(1, last, 20), -np.ones(380)])
     values, vectors = baselines.positive_eigenpairs(B, np.eye(400, known))
     assert_allclose(baselines.positive_part(values, vectors), np.maximum(B, 0), atol=1e-12)

@@ -65,15 +65,30 @@ def topics(n, d, k, seed=0, length=20):
     return X, y
 
 
+def peak_of_fit(model, X):
+    """Measure the most bytes that a fit and a prediction hold at a time."""
+    tracemalloc.start()
+    try:
+        model.set_params(random_state=0, n_jobs=1).fit(X).predict(X)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def structure(d, D, random):
+    """Return random structured frequencies, D of d columns."""
+    p = max(2, 1 << (d - 1).bit_length())
+    signs = random.choice(np.array([-1, 1], np.int8), size=(-(-D // p), 3, p))
+    return Structure(signs, 0.3 / p, D)
+
+
 def problem(X, dtype, kind, k, seed, weighted):
     random = np.random.default_rng(seed)
     x, D = sparse_rows(X.astype(dtype)), int(random.integers(1, 40))
-    p = max(2, 1 << (X.shape[1] - 1).bit_length())
-    signs = random.choice(np.array([-1, 1], np.int8), size=(-(-D // p), 3, p))
     mapped = {
         "columns": None,
         "frequencies": random.standard_normal((X.shape[1], D)).astype(dtype),
-        "structured": Structure(signs, 0.3 / p, D),
+        "structured": structure(X.shape[1], D, random),
     }[kind]
     weight = random.uniform(0.1, 3, len(x)) if weighted else None
     rows = make_rows([x], [mapped], weight, 2)
@@ -455,12 +470,7 @@ def test_diffusion_is_that_of_dense_rows(parameters, weighted, dtype):
 )
 def test_rows_are_not_written_out(model):
     """An array of the rows would take 320 MB."""
-    X = topics(2000, 20_000, 3)[0]
-    tracemalloc.start()
-    model.set_params(random_state=0, n_jobs=1).fit(X).predict(X)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 120e6
+    assert peak_of_fit(model, topics(2000, 20_000, 3)[0]) < 120e6
 
 
 @pytest.mark.parametrize("columns, share", [(40, 0.9), (690, 0.01), (710, 0.01)])

@@ -202,8 +202,12 @@ class ScaledColumns:
 
     unit: float
 
+    def __call__(self, X: Columns) -> Columns:
+        """Return the scaled columns (n, d)."""
+        return divided(X, self.unit)
+
     def _view(self, X: Columns) -> View:
-        return divided(X, self.unit), Identity(X.shape[1])
+        return self(X), Identity(X.shape[1])
 
 
 class Known(NamedTuple):
