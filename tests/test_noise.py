@@ -337,7 +337,7 @@ def test_a_source_that_changes_is_refused(small_sample, noise):
     PowerKMeans(4, noise=noise, random_state=0).fit(changing)
     n_reads = len(reads)
     assert n_reads <= plain + 1
-    message = "X gave other numbers in rows 0 to .* when it was read again, must give the same rows"
+    message = "X: the source gave other numbers in rows 0 to "
     for last in range(2, n_reads + 1):
         reads.clear()
         with pytest.raises(ValueError, match=message):

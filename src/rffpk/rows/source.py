@@ -115,7 +115,10 @@ class Stream:
         if begin < self.n_weights < ENDLESS:
             self._refuse_weight(begin)
         if self.n is not None and begin != self.n:
-            raise ValueError(f"X gave {begin} rows, but {self.n} when it was read before.")
+            raise ValueError(
+                f"X: the source gave {begin} rows, and {self.n} in its first reading. Return a new "
+                "iterator over the same rows each time, or write a file by `rffpk.sources.spill`."
+            )
         if not begin:
             raise ValueError("X gave no rows, must give at least one.")
 
@@ -136,9 +139,9 @@ class Stream:
         before = self.digests[number] if number < len(self.digests) else (0, 0)
         if before[0] == n and before[1] != found:  # other numbers of rows are refused at the end
             raise ValueError(
-                f"X gave other numbers in rows {begin} to {begin + n - 1} when it was read again, "
-                "must give the same rows in the same order each time: rffpk.sources.spill writes "
-                "them to a file once."
+                f"X: the source gave other numbers in rows {begin} to {begin + n - 1} in a later "
+                "reading. Give the same rows in the same order each time: `rffpk.sources.spill` "
+                "writes them to a file."
             )
 
     def _cut(self, shapes: list[Shape]) -> Iterator[list[Array]]:
