@@ -171,7 +171,7 @@ def typical_critical_exponent(
     If lambda_max(P) >= 1/2, the merged state is unstable for every s < 0, and 0.5 is returned.
     Minus infinity is returned if every row is noise, or if all rows are equal.
 
-    The cost is O(m F min(m, F)) for m rows."""
+    The cost is O(n F min(n, F)) for n rows."""
     center = (p @ features) / _weights(p, present)
     for _ in range(100):
         distances = (_about(features, center, present) ** 2).sum(axis=1)
