@@ -194,7 +194,9 @@ class SMKC(KernelFusion):
         return super().fit(X, y, sample_weight)
 
     def _fuse(self, rows: Opened, k: int, random: Any) -> None:
-        """Choose anchors, run the iterations on coordinates of B, and set the fitted attributes."""
+        """Choose anchors, run the iterations, and set the fitted attributes.
+
+        The iterations use coordinates of B, the kernels between rows and anchors."""
         self._columns = None
         xs, weight = rows.tables, rows.weight
         self.anchors_ = self._choose_anchors(rows, k, random)
