@@ -151,21 +151,23 @@ class TablePreprocessor(Estimator):
         return scaled
 
     def _filled(self, rows: Array) -> Array:
-        """Fill gaps of rows by near references, whatever other rows there are.
+        """Return the rows (n, d) with gaps (NaN) filled from the nearest reference rows.
 
-        A gap gets the mean of numbers, or the word that most references have. Shares of the
-        words would lie between all of them."""
+        A gap in a column of numbers gets the mean of the nearest references that know the column.
+        A gap in a column of words gets their most frequent word. The result of a row does not
+        depend on the other rows."""
         lacks, known = np.isnan(rows), ~np.isnan(self.references_)
         filled, y = np.where(lacks, 0.0, rows), np.where(known, self.references_, 0.0).T
         x = np.clip(filled, -_LARGEST, _LARGEST)
-        # of the columns that both have; a product for each row, whatever other rows there are
+        # Squared distances (n, references) over the columns that the row and the reference know.
+        # One product for each row: a joint product could round by the number of rows.
         left, right = np.hstack([x * x, -2 * x, ~lacks]), np.vstack([known.T, y, y * y])
         squares = (left[:, np.newaxis] @ right)[:, 0]
         shared = (~lacks).astype(np.float64) @ known.T
         distances = squares / np.maximum(shared, 1) + _ALIKE * (x * x).sum(axis=1, keepdims=True)
         distances = np.minimum(distances, np.finfo(np.float32).max)
-        # whole numbers in the order of the distances in single precision, in which equal ones do
-        # not differ by rounding; the first of equal ones is less
+        # Keys (n, references): integers that sort by distance, then by index of the reference.
+        # Single precision makes distances equal that differ by rounding only.
         distances = np.where(shared > 0, distances, np.inf).astype(np.float32).astype(np.float64)
         keys = distances.view(np.int64) | np.arange(len(known))
         most = min(TUNING.tables.neighbors, len(known))

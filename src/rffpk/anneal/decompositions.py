@@ -164,10 +164,14 @@ def typical_critical_exponent(
     `features` (n, F) have the weights p (n,). `eta` is the reference distance, a scalar or one for
     each row (n,). m is the fuzzifier of the typicality u. `present` is as in `critical_exponent`.
 
-    The centroids merge where sum q z = 0, q ~ p u^m. With R = sum q u zz'
-    and P = m/(m-1) sum q (1-u) zz' over the directions z, s_c = 1 - 1/lambda_max((I/2 - P)^-1
-    R). Every s < 0 is unstable, and 0.5 is returned, where lambda_max(P) >= 1/2. O(m F min(m,
-    F))."""
+    The centroids merge at the weighted mean of the rows. The weight of a row is q ~ p u^m, and z
+    is its feature minus this mean, of length one. With R = sum q u zz' and
+    P = m/(m-1) sum q (1-u) zz', the exponent is s_c = 1 - 1/lambda_max((I/2 - P)^-1 R).
+
+    If lambda_max(P) >= 1/2, the merged state is unstable for every s < 0, and 0.5 is returned.
+    Minus infinity is returned if every row is noise, or if all rows are equal.
+
+    The cost is O(n F min(n, F)) for n rows."""
     center = (p @ features) / _weights(p, present)
     for _ in range(100):
         distances = (_about(features, center, present) ** 2).sum(axis=1)

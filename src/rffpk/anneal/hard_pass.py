@@ -286,9 +286,12 @@ def step(
 ) -> tuple[Sums, Assignment]:
     """Make a pass at the centroids theta (k, F); return its sums and the assignment of the rows.
 
-    `before` is the assignment of the last pass. Without it, rows are compared with all centroids.
-    With it, they are compared with candidate lists unless `need` demands all centroids, or the
-    lists miss too many nearest centroids.
+    `before` is the assignment of the last pass, or None. The pass takes one of three ways:
+
+    1. If `need.settles`, compare rows with active centroids, or by bounds.
+    2. If `before.few`, and `need.every` does not demand all centroids, compare each row with its
+       candidate list. With `need.missed`, lists that miss too many nearest centroids are not used.
+    3. Otherwise compare each row with all k centroids.
 
     Memory: O(n), and O(k^2) where centroids are compared."""
     if need.settles:

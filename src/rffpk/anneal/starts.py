@@ -200,7 +200,7 @@ def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Arra
 
     columns = replace(column_rows(features, ones(rows.n), rows.n_threads), weight=rows.weight)
     drawn = Draws(columns, features, rows.weight, m, random)
-    # Add a centroid at a far row for each cluster, and one for each four that were not drawn.
+    # Add k centroids at far rows, and more if `wanted` is less than `tuning.merged` * k.
     theta, labels = _moved(columns, drawn, k + (tuning.merged * k - wanted) // 4, random)
     masses = np.bincount(labels, rows.weight, len(theta)).astype(np.float64)
     return means(theta, masses, merged(theta, masses, k))

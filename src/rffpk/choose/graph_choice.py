@@ -78,7 +78,7 @@ def searched_clusters(
     rows = column_rows(x, weight, n_threads)
     if k >= MANY or table.skip_zeros(x):
         seeds = seed_centroids(rows, x, k, "k-means++", random)
-    else:  # differences take less time than passes, which also sum what centroids follow from
+    else:  # a pass would also compute sums of the clusters, which seeding does not need
         seeds = x[
             k_means_plus_plus(
                 lambda drawn: _core.squares_of_pairs(
@@ -210,11 +210,13 @@ def _options(parameters: DiffusionSpec, k: int, is_large: bool, or_columns: bool
 
 
 def _tried(whole: MapRows, options: list[Option], random: Any) -> tuple[MapRows, Choice, bool]:
-    """Cluster a sample of the rows by several options, and compare the partitions.
+    """Return a sample, the option chosen on the sample, and whether all graphs have k components.
 
-    Return the sample, the choice, and whether each graph that was tried has exactly k kept
-    components. A row that is drawn several times is in the sample once, with the number of draws as
-    its weight. Copies of a row would be neighbors of each other."""
+    Each option clusters the sample by k-means. The choice is the medoid of the partitions. The last
+    result is True if each graph of an option has exactly k kept components.
+
+    A row that is drawn several times is in the sample once, and the number of draws is its weight.
+    Copies of a row would be neighbors of each other."""
     X, k, n_threads, tuning = whole.X, whole.k, whole.n_threads, TUNING.choice
     index, p = drawn_rows(whole.weight, max(tuning.rows, tuning.rows_a_cluster * k), random)
     distinct, times = np.unique(index, return_counts=True)

@@ -42,14 +42,15 @@ _KEY = "_rffpk_version"
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def parameters(cls: C) -> C:
-    """Make the annotated attributes of an estimator its parameters, after its bases' parameters.
+    """Make the annotated attributes of an estimator class parameters of its `__init__`.
 
-    They are passed by keyword, unless a field says otherwise. Attributes that a fit sets are
-    annotated with ``field(init=False)``, or in a class without the decorator."""
+    This is a class decorator. Parameters of base classes come first. Parameters are passed by
+    keyword, unless a dataclass field says otherwise. An attribute that a fit sets is no parameter:
+    annotate it with ``field(init=False)``, or in a base class without this decorator."""
     text = cls.__doc__  # None under python -OO, where dataclass would write one
     dataclass(eq=False, repr=False, kw_only=True, match_args=False)(cls)
     cls.__doc__ = text
-    # annotations of inherited parameters are words of other modules
+    # Annotations of inherited parameters are strings with names from other modules: resolve them.
     words, types = cls.__init__.__annotations__, get_type_hints(cls)
     words.update((name, types[name]) for name in words.keys() & types.keys())
     return cls

@@ -148,12 +148,17 @@ def inverse_roots(degrees: Array) -> Array:
 
 
 class Agreement:
-    """The matrices U_l of CoregSC and their updates.
+    """The matrices U_l (n, k) of CoregSC, one for each of L views, and their updates.
 
-    Each matrix also has a map, maps[l] (L, n, k), that expresses it by the kernels: sum_m A_m
-    map_m."""
+    The array maps[l] (L, n, k) expresses U_l by the affinity matrices A_m: U_l is the sum of
+    A_m @ maps[l][m] over the views m."""
 
     def __init__(self, As: list[Array], k: int, weight: float, centroid: bool) -> None:
+        """Set each U_l to the k leading eigenvectors of its affinity matrix A_l.
+
+        `As` are the L affinity matrices (n, n). `weight` is the weight of the agreement in the
+        objective. If `centroid` is True, the views agree with a common center matrix. Otherwise
+        each view agrees with each other view."""
         self.As, self.k, self.weight, self.centroid = As, k, weight, centroid
         self.U: list[Array] = []
         self.maps: list[Array] = []

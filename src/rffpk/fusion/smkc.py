@@ -194,7 +194,9 @@ class SMKC(KernelFusion):
         return super().fit(X, y, sample_weight)
 
     def _fuse(self, rows: Opened, k: int, random: Any) -> None:
-        """Choose anchors, run the iterations on coordinates of B, and set the fitted attributes."""
+        """Choose anchors, run the iterations, and set the fitted attributes.
+
+        The iterations use coordinates of B, the kernels between rows and anchors."""
         self._columns = None
         xs, weight = rows.tables, rows.weight
         self.anchors_ = self._choose_anchors(rows, k, random)
@@ -545,10 +547,12 @@ def _combined(
 
 
 def _relative_change(new: Product, old: Product) -> float:
-    """Return ||G - G_old|| / ||G||, computed from differences for full precision.
+    """Return the relative change ||G - G_old|| / ||G|| of the product G = P R'.
 
-    From squares and an inner product, errors would be of the order of the root of eps. With R_old =
-    R M' + E and R'E = 0, the squared numerator is ||P - P_old M||^2 + ||P_old E'||^2."""
+    P is `new.left`, and R is `new.right` with orthonormal columns. Let M = R_old' R, and let
+    E = R_old - R M' be the part of R_old outside the columns of R. Then the squared numerator is
+    ||P - P_old M||^2 + ||P_old E'||^2. This sum of differences keeps full precision. The expansion
+    in squares and an inner product would have errors of the order of sqrt(eps)."""
     M = old.right.T @ new.right
     within = new.left - old.left @ M
     beyond = old.right - new.right @ M.T

@@ -174,6 +174,10 @@ class Draws:
     k F) time in some tens of passes."""
 
     def __init__(self, rows: Rows, seeds: Any, weight: Array, k: int, random: Any) -> None:
+        """Draw k of the n rows, batch by batch.
+
+        `rows` compute distances of all rows from drawn rows. `seeds` (n, F) are the features of the
+        rows, and `weight` (n,) are their weights."""
         p = weight.astype(np.float64)
         self.rows, self.seeds = rows, seeds
         self.chosen = self._added = random.choice(len(p), 1, p=p / p.sum())
@@ -187,7 +191,7 @@ class Draws:
             else:
                 count = min(max(1, len(self.chosen) // 2), k - len(self.chosen))
                 drawn = random.choice(len(p), count, p=cost / cost.sum())
-                # with its cost after the rows before it, over its cost before the batch
+                # Probability: cost after the earlier rows of the batch / cost before the batch.
                 accepted = _accepted(seeds[drawn], self.nearest[drawn], random.uniform(size=count))
                 added = drawn[accepted]
             self.chosen, self._added = np.r_[self.chosen, added], added

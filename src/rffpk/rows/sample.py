@@ -218,7 +218,7 @@ class Opened:
         return chosen if positive is None else np.asarray(positive[chosen])
 
     def without(self, rows: NDArray[np.bool_]) -> Opened:
-        """Set the weight of the rows in the mask `rows` (n,) to zero; return the rows.
+        """Return the opened rows with weight zero for rows in the mask `rows` (n,).
 
         Moments are computed again, from the sample without the masked rows, so that masked rows
         have no influence."""

@@ -212,15 +212,15 @@ class MapRows:
     def draw(self, option: Option, use: UseOfGraph, random_state: Any) -> Drawn:
         """Compute the slow eigenvectors of the neighbor graph of an option.
 
-        `use` says what becomes of the graph. "always": its slow eigenvectors are the features.
-        "combined": with many clusters, random combinations of the eigenvectors are. "never": the
-        columns are the features. "if shown": like "always" if components of the graph show clusters
-        that the columns may miss, else like "never"."""
+        `use` says which features are clustered. "always": the slow eigenvectors of the graph.
+        "combined": the eigenvectors, or random combinations of eigenvectors for many clusters.
+        "never": the columns of the data. "if shown": the eigenvectors if components of the graph
+        show clusters that the columns may miss, else the columns of the data."""
         spec, is_automatic = self.spec, isinstance(self.spec.n_components, str)
         functions = 0 if is_automatic else int(spec.n_components)
         rough = self.is_told and is_automatic and isinstance(spec.time, str)
         wanted = wanted_pairs(self.k, rough, functions, use)
-        # combinations have no scale for the constant
+        # Random combinations have no scale that fits the constant eigenvector.
         option = option._replace(unit=option.unit and wanted.use != "combined")
         if spec.metric == PRECOMPUTED:
             graph = graph_diffusion(self.X, self.weight, wanted)

@@ -154,7 +154,11 @@ class Neighbourhoods:
         return features
 
     def steps(self, X: Columns) -> Steps:
-        """Return how the rows of X step to landmarks, as weights of the landmarks.
+        """Return the weights of landmarks for each row of X, and the rows that are special cases.
+
+        A row of X steps to nearby landmarks with these weights. If `radii` are known, the result
+        also marks two kinds of rows. Rows equal to a landmark have the index of the landmark. Far
+        rows lie outside the radii of all their nearest landmarks, and get steps of their own.
 
         With many landmarks only the `TUNING.graph.neighbors` nearest are looked for: further
         landmarks change the means little."""
