@@ -23,7 +23,7 @@ def test_conventions_of_each_of_them_are_in_a_default_run(request):
     items = request.session.items
     checks = [item for item in items if item.name.startswith("test_scikit_learn_c")]
     files = {item.path.stem for item in checks}
-    if files >= {"test_estimators", "test_exact", "test_fusions", "test_famkkm"}:
+    if files >= {"test_estimators", "test_diffusion"}:
         given = {str(item.callspec.params["estimator"]) for item in checks if "[" in item.name}
         assert given >= default_run.CHECKED
 
