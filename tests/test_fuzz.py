@@ -163,6 +163,8 @@ def assert_refused_or_valid(model, X, weighted):
             assert not [name for name in vars(model) if name.endswith("_")]
             return
         else:
+            if isinstance(X, np.ndarray):
+                assert np.isfinite(X.astype(float)).all()
             if not hasattr(model, "labels_"):  # then a row without weight may be too far away
                 counted = arguments.get("sample_weight", np.ones(n)) > 0
                 assert np.isfinite(model.transform(X[counted])).all()
@@ -198,6 +200,7 @@ def assert_refused_or_valid(model, X, weighted):
 @example(rffpk.MKKM(2, max_iter=1, random_state=0), COLUMN, False)
 @example(rffpk.PowerKMeans(1), np.full((3, 1), 1.2573022e-21, np.float32), False)
 @example(rffpk.PowerKMeans(1), np.array([[np.inf, -np.inf]], np.float32), False)
+@example(rffpk.RandomFourierFeatures(4, gamma=1.0), np.array([[np.nan], [1.0]]), False)
 @example(rffpk.NystroemKernelKMeans(1, kernel="polynomial"), np.full((1, 1), 1.2e149), False)
 @example(
     rffpk.NystroemKernelKMeans(1, kernel="polynomial"), np.full((1, 1), 1.2e14, np.float32), False
