@@ -39,7 +39,7 @@ MOST = {
 }
 
 
-MOST_CONSTANTS = 86  # numeric constants of modules outside `system.tuning`: lower it when it falls
+MOST_CONSTANTS = 85  # numeric constants of modules outside `system.tuning`: lower it when it falls
 
 
 def test_fits_enter_no_more_functions_and_modules_have_no_more_constants():

@@ -163,9 +163,6 @@ def _prepared(model: Any, embedding: Array) -> Array:
 # ---- fusions -------------------------------------------------------------------------------------
 
 
-FACTOR = {"low": 0, "high": checks.MAX_WEIGHT}  # the bounds of a weight of a term
-
-
 @parameters
 class KernelFusion(Clusterer):
     """Base of the methods that embed rows by kernels, for k-means. A subclass has `_learn`, from
@@ -177,7 +174,8 @@ class KernelFusion(Clusterer):
     _remedy = "take more iterations, or a larger tol"  # where max_iter is too small
     _takes = Schema("", "kernels", several=True, warns_of_kernels=True)
     _balances_terms = False  # whether a common factor of all weights changes the result
-    _bounds: ClassVar[dict[str, dict[str, Any]]] = {}  # of further parameters that are numbers
+    _positive: ClassVar[tuple[str, ...]] = ()  # parameters above zero
+    _weights: ClassVar[tuple[str, ...]] = ()  # parameters that weight terms of the objective
 
     kernels: Kernels = None
     views: Any = None
@@ -208,8 +206,10 @@ class KernelFusion(Clusterer):
         self._check_number(k)
         checks.check_int(self.max_iter, "max_iter", 1)
         checks.check_real(self.tol, "tol", 0)
-        for name, bounds in self._bounds.items():
-            checks.check_real(getattr(self, name), name, **bounds)
+        for name in self._positive:
+            checks.check_real(getattr(self, name), name, 0, include="neither")
+        for name in self._weights:
+            checks.check_real(getattr(self, name), name, 0, checks.MAX_WEIGHT)
 
     def _check_number(self, k: int) -> None:
         """Check the parameters that k clusters bound."""

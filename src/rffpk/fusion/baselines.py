@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import sparse
 
 from rffpk.estimators.base import parameters
 from rffpk.fusion import base
-from rffpk.fusion.base import FACTOR, Iteration, KernelFusion
+from rffpk.fusion.base import Iteration, KernelFusion
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns
@@ -108,7 +108,7 @@ class CoregSC(KernelFusion):
     """
 
     _of_affinities = True
-    _bounds: ClassVar = {"agreement": FACTOR}
+    _weights = ("agreement",)
 
     scheme: Scheme = "pairwise"
     agreement: float = 0.01
@@ -303,7 +303,7 @@ class LKAM(KernelFusion):
     n_neighbors: float = 0.5
     diversity: float = 0.01
 
-    _bounds: ClassVar = {"diversity": FACTOR}
+    _weights = ("diversity",)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -644,7 +644,7 @@ class MVCLFA(KernelFusion):
 
     mean_weight: float = 1.0
 
-    _bounds: ClassVar = {"mean_weight": FACTOR}
+    _weights = ("mean_weight",)
     _mapped = base.by_matrices
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
@@ -783,7 +783,7 @@ class ONKC(KernelFusion):
     tol: float = 1e-4
 
     _balances_terms = True
-    _bounds: ClassVar = {"rho": {"low": 0, "include": "neither"}, "diversity": FACTOR}
+    _positive, _weights = ("rho",), ("diversity",)
     _mapped = base.by_matrices
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:

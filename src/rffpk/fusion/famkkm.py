@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from rffpk.estimators.base import parameters
-from rffpk.fusion.base import FACTOR, Iteration, KernelFusion, by_matrices
+from rffpk.fusion.base import Iteration, KernelFusion, by_matrices
 from rffpk.fusion.operators import Approximation, Operator, check_definite, polar
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
@@ -105,7 +105,7 @@ class FAMKKM(KernelFusion):
     approximation: Features | tuple[Features, int] | None = None
 
     _balances_terms = True
-    _bounds: ClassVar = {"lambda1": FACTOR, "lambda2": FACTOR}
+    _weights = ("lambda1", "lambda2")
     _mapped = by_matrices
 
     def _check_parameters(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from rffpk.estimators.base import Clusterer, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.estimators.fitting import find_number, rows_in_memory
 from rffpk.fusion import base
-from rffpk.fusion.base import FACTOR, Iteration, KernelFusion, transform
+from rffpk.fusion.base import Iteration, KernelFusion, transform
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
@@ -272,7 +272,7 @@ class MKKMMR(KernelFusion):
 
     diversity: float = 0.01
 
-    _bounds: ClassVar = {"diversity": FACTOR}
+    _weights = ("diversity",)
 
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0
@@ -374,7 +374,7 @@ class SimpleMKKM(KernelFusion):
 
     tol: float = 1e-5
 
-    _bounds: ClassVar = {"tol": {"low": 0, "include": "neither"}}
+    _positive = ("tol",)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         """Minimize the alignment over the kernel weights, and record each point."""
