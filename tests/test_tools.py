@@ -28,6 +28,12 @@ def test_the_source_passes(command):
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
 
 
+def test_stages_of_continuous_integration_run_files_that_exist():
+    words = re.findall(r"tests/[\w./{},]+", (ROOT / ".ci" / "stages.sh").read_text())
+    files = subprocess.check_output(["bash", "-c", f"echo {' '.join(words)}"], text=True).split()
+    assert len(files) > 20 and [name for name in files if not (ROOT / name).exists()] == []
+
+
 # How many functions of the package each fit may enter: lower a number when it falls.
 MOST = {
     "PowerKMeans": 165,
