@@ -35,6 +35,7 @@ _OF_EXTRA = re.compile(r"([\w.-]+).*extra == .(?!docs|test)(\w+)")
 
 # Modules, which are imported where they are chosen: few processes need the twin.
 _BACKENDS = {"core": "rffpk._core", "numpy": "rffpk._reference"}
+_imported = cache(import_module)  # a small fit asks for its backend a hundred times
 
 
 def n_threads(n_jobs: Any) -> int:
@@ -233,7 +234,7 @@ def backend() -> ModuleType:
     name = os.environ.get("RFFPK_BACKEND") or "core"
     if name not in _BACKENDS:
         raise ValueError(f"RFFPK_BACKEND={name!r}: must be one of {sorted(_BACKENDS)}.")
-    return import_module(_BACKENDS[name])
+    return _imported(_BACKENDS[name])
 
 
 def get_include() -> str:
