@@ -1,5 +1,5 @@
-"""A fitted model whose centroids are points in a feature space: what it says of rows, and how it
-learns from batches of rows."""
+"""Fitted models, which label new rows and measure distances. Centroids are points in a feature
+space, which batches of rows may move, or weights of the fitted rows for exact kernels."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Centroids:
     weights: Array  # (k,); sums of features divided by them are the centroids
     counted: int  # number of rows with positive weight
     s: float  # exponent of the passes over batches
-    outliers: Any  # what noise is; None: no row is noise
+    outliers: Any  # decides which rows are noise; None: no row is
     running: RunningSums | None = None  # of batches since the fit
 
 
@@ -73,17 +73,17 @@ class Pass:
 
 @dataclass(frozen=True)
 class CentroidModel:
-    """Centroids in a feature space, with the maps that lead there."""
+    """Centroids in a feature space, with the maps of rows to this space."""
 
     fitted: Centroids
     schema: Schema  # of new rows
-    views: tuple[int, ...]  # the numbers of the tables of the views
+    views: tuple[int, ...]  # the index of the table of each view
     centers: Array  # (k, F)
     exponent: float  # of memberships
     storage: Storage
     n_threads: int
 
-    @config.one_blas_thread()  # rows that are fitted have the features of the fit, to the bit
+    @config.one_blas_thread()  # so that fitted rows have the features of the fit, to the bit
     def one_pass(
         self, xs: list[Array], weight: Array, s: float, want: tuple[str, ...] = (),
         typical: bool = False, whole: bool = False,
@@ -176,9 +176,9 @@ class CentroidModel:
     def central_rows(self, X: Any, labels: Array, is_cosine: bool) -> list[int | None]:
         """Return the index of a row in the middle of each cluster; None for an empty cluster.
 
-        The middle is by the columns of X, not by the features. `labels` (n,) are the clusters. In a
-        large cluster only evenly spaced rows are compared. `is_cosine`: scale rows to length
-        one."""
+        Distances are measured in the columns of X, not in the features. `labels` (n,) are the
+        clusters. In a large cluster only evenly spaced rows are compared. `is_cosine`: scale rows
+        to length one."""
         members = [np.flatnonzero(labels == j) for j in range(len(self.centers))]
         most = TUNING.sampling.central_rows
         spread = [index[:: max(1, -(-len(index) // most))] for index in members]
@@ -195,7 +195,7 @@ class CentroidModel:
     def updated(
         self, running: RunningSums, x: Columns, weight: Array, discount: float
     ) -> tuple[Array, RunningSums, Array]:
-        """Move the centroids by one pass over a batch of rows x with discounted weights.
+        """Move the centroids by one pass over a batch of rows x (n, d).
 
         The running sums are multiplied by `discount` before the sums of the batch are added. Return
         the centroids (k, F), the running sums, and the labels (n,) before the move."""
@@ -255,7 +255,7 @@ def _middle(x: Columns) -> int:
 # ---- models of exact kernels ---------------------------------------------------------------------
 
 
-# Distances have errors of this part of the numbers that they are differences of.
+# Squared distances are differences of terms, and have rounding errors of this part of the terms.
 _ROUNDING = 1e-12
 
 
@@ -276,7 +276,7 @@ class KernelModel:
 
     fitted: KernelCentroids
     schema: Schema  # of new rows
-    several: bool  # whether X has a view of each kernel
+    several: bool  # whether X has one view for each kernel
     coef: Array  # (k, n), weights of the rows
     exponent: float  # of memberships
     n_threads: int

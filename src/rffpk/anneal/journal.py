@@ -1,10 +1,10 @@
 """Checkpoints: files from which a fit goes on after it was interrupted or killed.
 
-A fit is deterministic, given its rows, its parameters and its random numbers. So a checkpoint holds
-no place in the program. It holds the numbers that the calls of the fit have returned, in their
-order, and the state, the random numbers and the history after the last call. A fit that goes on
-does everything between the calls again, on a state that is out of date, and takes the numbers from
-the file. After the last of these calls it has the right state.
+A fit is deterministic, given its rows, its parameters and its random numbers. So a checkpoint need
+not say how far the program came. It holds the numbers that the calls of the fit have returned, in
+their order, and the state, the random numbers and the history after the last call. A resumed fit
+runs the code between the calls again, on a state that is out of date. It takes the results of the
+calls from the file. With the last result it takes the right state.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _START = 128  # bytes, which contain the format of a file of tensors
 
 
 class FileJournal(Journal):
-    """The results of the calls of a fit, kept in a file that is replaced every `seconds`.
+    """The results of the calls of a fit, kept in a file.
 
-    A call that ends after that time replaces the file."""
+    A call replaces the file if it ends `seconds` or more after the last replacement."""
 
     keeps = True
 
@@ -191,7 +191,7 @@ def record_of(cls: type[Any], arrays: dict[str, Array]) -> Any:
 
 
 def _is_checkpoint(path: str) -> bool:
-    """Return whether a file begins like a checkpoint: it may be replaced even if it is damaged."""
+    """Return whether a file begins like a checkpoint, so that it may be replaced if damaged."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
