@@ -1,4 +1,4 @@
-"""The views that `fit` and `predict` are given: a list of arrays, or columns of one table."""
+"""Checks of X in `fit` and `predict`: one array, a list of views, or views in one array."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
     if schema.kind == "kernels":
         X = _written_out(X, "X")
     x, small = X, None
-    # of an array of float32 or float64 there is nothing to ask but whether its numbers are finite
+    # arrays of float32 and float64 need only the test for finite numbers
     if type(X) is not np.ndarray or X.dtype.char not in "fd":
         if not sparse.issparse(X):
             checks.check_plain(X, "X")

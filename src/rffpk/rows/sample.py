@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from rffpk.rows.distinct import DistinctRows
 
 
-# Variances are computed from squares about the mean of the first rows. If this is so far from the
-# mean of all rows that rounding errors exceed this part of the variance, they are computed again.
+# Variances are computed from squares about the mean of the first rows. If the mean of all rows is
+# so far away that rounding errors exceed this part of the variance, they are computed again.
 _IMPRECISE = 1e-6
 
 
@@ -48,7 +48,7 @@ class Sampling(NamedTuple):
     """How rows are sampled."""
 
     size: int  # of the sample
-    first: int | None  # of growing samples; None: there is one
+    first: int | None  # the least size of growing samples; None: the sample does not grow
     seed: int
     n_threads: int
 
@@ -87,7 +87,7 @@ def sampling(
     copy of the generator `random`, whose state is not changed."""
     k = 1 if isinstance(n_clusters, str) else int(n_clusters)
     first = None if sample is None else sample_size(k, sample)
-    seed = int(deepcopy(random).randint(2**31 - 1))  # small fits do not depend on samples
+    seed = int(deepcopy(random).randint(2**31 - 1))  # later draws do not depend on it
     size = max(sample_size(k), least, first or 0)
     return Sampling(size, first, seed, config.n_threads(n_jobs))
 
@@ -194,12 +194,12 @@ class Opened:
     n: int
     counted: int  # the number of rows of positive weight
     how: Sampling
-    sample: Sample | None  # None: all rows are in arrays, and no smaller sample is wanted
+    sample: Sample | None  # None: the sample is all rows, which are in memory
     odds: Array  # the weights (n,) that rows were sampled with
     stream: Stream | None = None
     _moments: dict[int, Moments] = field(default_factory=dict)  # by the indices of tables
     _there: list[Array] = field(default_factory=list)  # for a stream: `there_of` each table
-    left_out: bool = False  # whether rows have lost the weight that they were drawn by
+    left_out: bool = False  # whether rows have got the weight zero after they were sampled
     in_memory: bool = True  # whether X was rows in memory, whose labels are kept
 
     @property
@@ -456,7 +456,7 @@ class _Reading(NamedTuple):
     to_distinct: DistinctRows | None = None
 
     def visit(self, head: _First | None, part: Part, shared: None, before: _Known | None) -> _Known:
-        """Update what is known of the rows before with one block; return it.
+        """Add one block to what is known of the rows `before` it, and return the result.
 
         `head` has the facts of the first rows, or None: they are taken from the first block."""
         tables, weight, begin, shape, _ = part

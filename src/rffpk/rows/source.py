@@ -240,7 +240,7 @@ def digest(arrays: list[Array]) -> int:
     crc = 0
     for x in arrays:
         words = x.reshape(-1).view(np.uint8)
-        # rows of as many words as there are sums might change places
+        # if a row has as many words as there are sums, rows could be exchanged without a change
         lanes = _LANES[x.strides[0] % (8 * _LANES[0]) == 0]
         end = len(words) // (8 * lanes) * (8 * lanes)
         sums = np.add.reduce(words[:end].view(np.uint64).reshape(-1, lanes), axis=0)

@@ -1,8 +1,8 @@
 """Tables, the columns of a view, in three forms, and operations on tables of any form.
 
 A table is an array, compressed sparse rows, or small numbers. A pass reads small numbers as they
-are and widens them to float32 tile by tile. Modules above take tables of any form. Which form a
-table has is asked here, and where `rows.passes` fills the arguments of the core.
+are and widens them to float32 tile by tile. Only functions of this module, and a few that pass
+tables to the core, distinguish the forms.
 """
 
 from __future__ import annotations
@@ -173,8 +173,8 @@ class Csr:
         return np.asarray(self.matrix.toarray())
 
 
-# The columns of a view: an array (n, d), Csr or Narrow. Lists of each are passed to the same
-# functions, for which a union would not do.
+# The columns of a view: an array (n, d), Csr or Narrow. A union would not do, because functions
+# take lists of arrays as lists of columns.
 Columns = Any
 
 

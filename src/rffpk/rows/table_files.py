@@ -39,7 +39,7 @@ class Choice(NamedTuple):
     """What is read of a table, and how."""
 
     key: str | None = None  # of the array in an .npz file that has several
-    header: bool | None = None  # whether text begins with names; None: if it begins with no number
+    header: bool | None = None  # whether the first line has names; None: if it has only words
     sep: str | None = None  # of fields of text; None: by the name of the file
     columns: str | None = None  # names or numbers from 1 of the columns to read, with commas
     drop: str | None = None  # names or numbers of the columns to leave out
@@ -51,8 +51,8 @@ _ALL = Choice()
 def read_table(path: str, choice: Choice = _ALL) -> Any:
     """Return the chosen columns of a table.
 
-    Files of arrays give an array of two dimensions. Text and Parquet give a frame of pandas, in C
-    order and of float64 if it has numbers alone.
+    Files of arrays give an array of two dimensions. Text and Parquet give a frame of pandas, in
+    float64 and C order if all columns are numbers.
 
     Raises
     ------
