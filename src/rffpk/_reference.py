@@ -371,7 +371,7 @@ def move(
     coverage: Array | None = None,
     least_length: float = 0.0,
 ) -> tuple[tuple[float, float, float, float, int], Array, Array, int]:
-    """Move centroids after a pass, and then the weights of the views if they are learned.
+    """Move centroids after a pass, and then update the weights of the views if they are learned.
 
     Parameters
     ----------
@@ -433,9 +433,9 @@ def costs_with(distances: Array, nearest: Array, weight: Array) -> NDArray[np.fl
 
 
 def lowered(distances: Array, added: int, nearest: Array, weight: Array) -> NDArray[np.float64]:
-    """Return the cumulative sums (n,) of the costs of the rows with the centroid `added`.
+    """Return the cumulative sums (n,) of the costs of the rows with one more centroid.
 
-    `nearest` is lowered in place."""
+    `added` is the index of its column in `distances`. `nearest` is lowered in place."""
     np.minimum(nearest, distances[:, added], out=nearest)
     return np.asarray((weight * nearest).cumsum())
 

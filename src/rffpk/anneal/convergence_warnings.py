@@ -34,7 +34,7 @@ _INDEFINITE = 1e-6
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run ended."""
+    """How a run ended, by which missing clusters are explained."""
 
     k: int
     found: int  # number of clusters with rows, less the clusters that coincide with another
@@ -45,7 +45,7 @@ class Ending:
     flat: bool = False  # whether memberships are nearly 1/k
 
     def cause(self) -> str:
-        """Return the cause of missing clusters and a remedy, as text; enough rows are distinct."""
+        """Return a text with the cause of missing clusters, if rows are distinct, and a remedy."""
         of_m = self.parameter.startswith("m")
         lower = "a smaller m" if of_m else f"a lower {self.parameter}"
         hint = " m='auto' finds one." if self.parameter == "m" else ""

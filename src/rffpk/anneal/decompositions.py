@@ -30,7 +30,7 @@ from rffpk.system.tuning import TUNING
 
 
 def exponent_of_rows(rows: Rows) -> float:
-    """Return the critical exponent of the features of rows; 0 if all rows are equal.
+    """Return the critical exponent of the features of rows; 0 if there is none, as of equal rows.
 
     It is computed on evenly spaced rows. Centroids of length one, and typicality, have formulas of
     their own."""

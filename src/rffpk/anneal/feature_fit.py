@@ -211,9 +211,8 @@ class FeatureData:
     def later(self) -> list[FeatureLevel]:
         """Return the levels that follow the search, in order.
 
-        After a search on a sample, they are a level for each larger sample and a level for all
-        rows. After a search on principal components of all rows, it is a level with all features.
-        Else there is none."""
+        After a search on a sample: a level for each larger sample, and a level for all rows. After
+        a search on principal components of all rows: one level with all features. Else none."""
         level = replace(self.search, components=None, whole=None)
         if not self.samples:
             return [] if self.components is None else [replace(level, rows=self.base)]
@@ -445,9 +444,9 @@ def _both_sums(
 ) -> _Pair:  # fmt: skip
     """Return the sums of a block at the exponent s, and its sums in the hard limit.
 
-    They are added to the sums `before` of earlier blocks, if there are any. One pass gives
-    both if the fit ends hard and has no typicality: only the objective at the exponent is needed
-    then. Otherwise two passes are made. `take` is called with the index of the first row and the
+    They are added to the sums `before` of earlier blocks, if there are any. One pass gives both if
+    the fit ends hard and has no typicality: of the first sums, only the objective is needed then.
+    Otherwise two passes are made. `take` is called with the index of the first row and the
     labels."""
     soft, hard = before or (None, None)
     one = ends_hard and block.eta is None

@@ -90,9 +90,10 @@ class CentroidModel:
     ) -> Pass:  # fmt: skip
         """Make a pass over checked tables and weights at the exponent s.
 
-        `want` names the outputs of each row. If it is empty, noise points get weight zero, so that
-        the sums leave them out. `typical`: use the typicality of the objective. `whole`: keep empty
-        columns of sparse rows, so that the sums have all features."""
+        `want` names outputs of each row, as in `passes.one_pass`. If it is empty, noise points get
+        weight zero, so that the sums leave them out. `typical`: use the typicality of the
+        objective. `whole`: keep empty columns of sparse rows, so that the sums have all
+        features."""
         fitted = self.fitted
         views = mapped_views(fitted.maps, self.views, xs)
         columns, maps = map(list, zip(*self.storage.landmark_views(views, self.n_threads)))
@@ -136,7 +137,7 @@ class CentroidModel:
             yield self.one_pass(part.tables, part.weight, s, want, typical)
 
     def labels(self, X: Any) -> Array:
-        """Return the nearest centroid of each row, or -1 for noise."""
+        """Return the index of the nearest centroid of each row, (n,); -1 for noise points."""
         return joined(part.outputs["labels"] for part in self.passes(X, -math.inf, ("labels",)))
 
     def memberships(self, X: Any, s: float | None) -> Array:
@@ -282,7 +283,7 @@ class KernelModel:
     n_threads: int
 
     def labels(self, X: Any) -> Array:
-        """Return the nearest centroid of each row, the first of equals."""
+        """Return the index of the nearest centroid of each row, (n,); the first of equals."""
         # without k(x, x), as it does not change the order of distances
         gaps, _ = self._squares(X)
         return gaps.argmin(axis=1).astype(np.int32)
@@ -298,7 +299,7 @@ class KernelModel:
         return np.sqrt(squares).astype(dtype, copy=False)
 
     def nearest_rows(self, X: Any) -> Array:
-        """Return the row that is nearest to each centroid, (k,)."""
+        """Return the index of the row nearest to each centroid, (k,)."""
         return np.asarray(self._squares(X, "medoids")[0].argmin(axis=0))
 
     def cost(self, X: Any, weight: Any) -> float:

@@ -93,9 +93,9 @@ def undecided(
     """Update the bounds of all rows in place; return a mask (n,) of the rows to visit again.
 
     `bounds` are the upper bounds (n,) of the distances from the centroids of the `labels` (n,),
-    and the lower bounds (n,) of the distances from all other centroids. The centroids have moved by
-    `shifts` (k,) since. `most_others` (k,) has, for the rows of each cluster, the largest shift of
-    the other centroids that these rows are compared with.
+    and the lower bounds (n,) of the distances from all other centroids. After the bounds were made,
+    the centroids moved by `shifts` (k,). `most_others` (k,) has, for the rows of each cluster, the
+    largest shift of the other centroids that these rows are compared with.
 
     The label of a row cannot change while its lower bound exceeds its upper bound. All other rows
     are visited again. Each bound allows for the rounding of two distances: the distance that it was
@@ -235,7 +235,7 @@ def _within_reach(
 
 
 class Need(NamedTuple):
-    """The needs of a pass, in addition to labels that lower the objective."""
+    """What a pass must do, besides finding labels that lower the objective."""
 
     every: bool = False  # compare rows with all centroids
     second: bool = False  # find the squared distances from the second nearest centroids
@@ -250,7 +250,7 @@ class Need(NamedTuple):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of the distances of the rows from centroids, and sums that follow their labels.
+    """Bounds of the distances of the rows from centroids, and the sums of the clusters.
 
     The next pass overwrites bounds and labels, as copies of them would double the memory."""
 
@@ -472,9 +472,9 @@ def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, A
 
 
 def _most_of_others(shifts: Array, near: Array | None) -> Array:
-    """Return the largest shift (k,) among the other centroids that the rows of each cluster see.
+    """Return for each cluster the largest shift (k,) of the other centroids that its rows see.
 
-    The rows of cluster j see the centroids near[j], or all centroids if `near` (k, c) is None."""
+    Rows of cluster j are compared with the centroids near[j], or with all if `near` is None."""
     if near is not None:
         return np.where(near == np.arange(len(near))[:, None], 0, shifts[near]).max(axis=1)
     farthest = int(shifts.argmax())

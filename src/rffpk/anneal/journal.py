@@ -66,7 +66,7 @@ class FileJournal(Journal):
         self._add(fit)
 
     def cache(self, given: Cache) -> Cache:
-        """Return the parameter `cache`, with "auto" replaced by a limit in bytes from the file.
+        """Return the parameter `cache`; replace "auto" by a limit in bytes, if known from the file.
 
         Whether features are stored changes their last bits, so the limit must stay."""
         if given != "auto":

@@ -1,8 +1,8 @@
 """Steps with exact kernels: centroids are weights W of the rows, moved by products W K.
 
 theta_j = sum_i W_ji phi(x_i) with W_j summing to one, so ||phi(x_i) - theta_j||^2 = K_ii +
-(W K W')_jj - 2 (W K)_ji. One product of K with the centroids, and O(n k) besides, make a step.
-All kernels have one W (k, n).
+(W K W')_jj - 2 (W K)_ji. A step takes one product of K with the centroids, and O(n k) time besides.
+If there are several kernels, W (k, n) is common to all.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class KernelLevel:
     context: FitContext
 
     def last_stage(self, stage: Stage, state: State) -> Stage:
-        """Return the stage that ends a fit, with the passes that are left."""
+        """Return the stage that ends a fit, with the passes that the start has left."""
         return stage._replace(most=max(stage.most - state.passes, 1))
 
     def first(self, W: Array, alpha: Array) -> State:
@@ -115,8 +115,8 @@ class KernelLevel:
     def count_distinct(self, state: State, hard: float) -> int:
         """Count the distinct centroids of a state.
 
-        Centroids coincide if their squared distance is a tiny part of the mean cost of a row, by
-        the hard objective `hard`, or a rounding error."""
+        Centroids coincide if their squared distance is at most a rounding error, or a tiny part of
+        the mean cost of a row. `hard` is the hard objective."""
         mixed = state.products @ state.theta.T
         gram = np.einsum("l,lij->ij", state.alpha, mixed, dtype=np.float64)
         squares = gram.diagonal()

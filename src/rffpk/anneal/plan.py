@@ -73,7 +73,7 @@ class SearchParameters:
         return [*(others[i % 2] for i in reversed(range(count - 1))), Start("critical", slow)]
 
     def swaps_of(self, context: FitContext, automatic: bool) -> tuple[int, int]:
-        """Return how many consecutive failures end the swaps, and the most centroids of a pass.
+        """Return how many consecutive failures end the swaps, and the most centroids in a pass.
 
         The first number is 0 if there are no swaps. `automatic`: whether to swap if `swaps` is
         None. Many centroids are swapped in batches, which add centroids for some passes."""

@@ -87,10 +87,10 @@ class PowerMean:
 
 @dataclass(frozen=True)
 class WeightedViews(PowerMean):
-    """The objective with learned view weights: eq. (20) of IP-RFF-MKPKM, without eta that of MKPK.
+    """The objective with learned view weights: eq. (20) of IP-RFF-MKPKM plus lambda log L.
 
-    lambda log L is added, so that it is >= 0. For rows that lack views see docs/math.md,
-    section 19."""
+    This constant makes the penalty >= 0. Without eta it is the objective of MKPK plus the constant.
+    For rows that lack views see docs/math.md, section 19."""
 
     weight_entropy: float
     eta: Array | None = None  # (L,)
@@ -135,7 +135,7 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
 def _median(values: Array, weight: Array) -> Array:
     """Return the weighted medians (F,) of the columns of values (n, F).
 
-    The median is the least value such that all values up to it have half of the weight."""
+    The median is the least value such that the values up to it have half of the weight or more."""
     if are_ones(weight):  # in a fraction of the time of a sort
         middle = (len(values) - 1) // 2
         return np.partition(values, middle, axis=0)[middle]

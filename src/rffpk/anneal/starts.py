@@ -186,7 +186,7 @@ def draw(sums: Array, count: int, random: Any) -> NDArray[np.intp]:
 
 
 def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Array | None:
-    """Return k centroids (k, F), merged from more centroids; None if memory allows only k.
+    """Return k centroids (k, F), merged from more centroids; None if rows or memory allow only k.
 
     m > k centroids are drawn by k-means++, moved by a few passes of k-means, and merged by Ward's
     method. Small clusters are likely to have a centroid among the m. Merging removes the surplus of

@@ -117,8 +117,8 @@ def follow_with_swaps(
     """Make the passes of a stage, from centroids that were found on the level `known`.
 
     With a `patience` for swaps, centroids may be swapped on drawn rows before these passes. They
-    are swapped if the first pass shows that the sample misjudges the tail of the rows, or
-    if the sample is too small for MANY clusters.
+    are swapped if the hard objective of the first pass is far from its estimate by `known`, or if
+    there are MANY clusters and `known` has few rows of each.
     """
     if not patience:
         return level.follow(state, stage)
@@ -157,8 +157,8 @@ def _improve_on_drawn(
 ) -> State:  # fmt: skip
     """Swap centroids on `count` rows that are drawn by cost and cluster; return the state.
 
-    The probability of a row grows with its share of the total cost `expected`, and with its share
-    of the weight of its cluster, whose inverse weights `of_cluster` (k,) has. Drawn rows are
+    The probability of a row grows with its share of the total cost, and with its share of the
+    weight of its cluster. `expected` and `of_cluster` are results of `_expected`. Drawn rows are
     weighted by the inverse of their probability. If rows were drawn uniformly, too few would be far
     from all centroids or in a small cluster."""
     context, rows = level.context, level.at(state)
@@ -205,7 +205,7 @@ def _keyed(
 
 @dataclass
 class Batches:
-    """Swaps of batches of centroids, and the costs of the rows that they are drawn by."""
+    """Swaps of batches of centroids, and the distances by which rows are drawn for them."""
 
     level: FeatureLevel
     _nearest: Array | None = None  # (n,), squared distances from the nearest centroids
@@ -383,7 +383,7 @@ def _nearest(level: FeatureLevel, state: State) -> tuple[State, _Nearest]:
 
 
 def _swap(level: FeatureLevel, state: State, known: _Nearest) -> Array | None:
-    """Return the centroids (k, F) after one has moved far; None if every row lies on a centroid.
+    """Return the centroids (k, F) after one of them moved far; None if all rows lie on centroids.
 
     A few candidate rows are drawn as in k-means++, in proportion to their costs. The candidate that
     lowers the objective most becomes a centroid. It replaces the centroid whose removal then raises

@@ -138,12 +138,12 @@ def _table_of(x: Any) -> Array:
     """Return values as an array; of no dimension if they have no common shape."""
     try:
         return x if isinstance(x, np.ndarray) else np.asarray(x, dtype=object)
-    except ValueError:  # arrays whose first dimensions agree alone
+    except ValueError:  # arrays that agree only in their first dimension
         return np.array(None)
 
 
 def _columns_of_objects(x: Any) -> Iterator[tuple[Any, str, Array]]:
-    """Yield the label, the index and the entries of each column that is no array of numbers."""
+    """Yield each column that is no array of numbers: its label, its index as text, its entries."""
     table = _table_of(x)
     if table.ndim == 1:
         yield None, "", table
@@ -221,7 +221,7 @@ def _labels_beside(x: Any) -> tuple[int, ...]:
 
 
 CONTAINERS = (
-    # an array of objects may be a view as a list of rows
+    # not for arrays of objects, which may be views as lists of rows
     Advice(ValueError,
            lambda x, several: several and isinstance(x, (list, tuple)) and len(x) > 0
            and all(getattr(v, "ndim", 0) == 1

@@ -55,7 +55,7 @@ class Sampling(NamedTuple):
     def sizes(self, xs: list[Array]) -> list[int]:
         """Return the sizes of the growing samples, for rows with the tables `xs`.
 
-        The sizes start at `first`, and each is a fixed factor larger, while its copy is small
+        The sizes start at `first`, and grow by a fixed factor while a copy of the sample is small
         enough. If `first` is None, return only `size`."""
         sizes = [self.size if self.first is None else self.first]
         growth, copied = TUNING.sampling.growth, TUNING.sampling.copy_bytes

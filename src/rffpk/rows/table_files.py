@@ -216,7 +216,7 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
     blank = frame.isna().all(axis=1).to_numpy()
     if blank.any():
         raise TableError(f"{path}: row {blank.argmax() + 1} is blank, or has gaps alone.")
-    for name in frame.select_dtypes(exclude="number"):  # numbers among words have one name each
+    for name in frame.select_dtypes(exclude="number"):  # among words, 1 and 1.0 are one value
         numbers = pandas.to_numeric(frame[name], errors="coerce")
         frame[name] = frame[name].astype(object).where(numbers.isna(), numbers)
     return frame
@@ -249,7 +249,7 @@ def _has_names(path: str, first: Any, pandas: Any) -> bool:
     numbers = pandas.to_numeric(first, errors="coerce")
     if len(first) and numbers.isna().all():
         return True
-    if numbers.isna().any() or all(map(str.isdecimal, first)):  # as years are above columns
+    if numbers.isna().any() or all(map(str.isdecimal, first)):  # whole numbers may be years
         warn(
             f"{path}: the first line, {','.join(first[:8])}, is taken as a row. Pass --header if "
             "it has the names of the columns, or --no-header if not.",
