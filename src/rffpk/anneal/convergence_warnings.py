@@ -122,7 +122,7 @@ def few_rows(
     the message suggests no smaller number."""
     counted = None if weight.all() else weight > 0
     views = xs if counted is None else [x[counted] for x in xs]
-    if _n_distinct([x[: 4 * k] for x in views]) >= k:  # most often, without a look at all
+    if _n_distinct([x[: 4 * k] for x in views]) >= k:  # often the first rows are enough
         return ""
     rows = _n_distinct(views)
     what = "distinct row" if rows == 1 else "distinct rows"

@@ -348,7 +348,7 @@ def _pays(rows: Rows, k: int, hard: bool) -> bool:
     first, cost = tuning.a_cluster * k + tuning.spare, 0.0
     for F, n in zip(rows.widths, sizes):
         m = min(n, F)
-        # of all components, or of the components that k clusters need
+        # decompose all components, or only the components that k clusters need
         every = not hard or first > tuning.leading_part * m
         part = tuning.all_work * m**3 if every else tuning.leading_work * m**2 * first
         cost += 2.0 * n * F * m + part

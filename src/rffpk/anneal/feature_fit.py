@@ -102,7 +102,7 @@ class Problem:
         # The starts, by the critical exponent. Rows are drawn for it in any case, so that later
         # random numbers do not depend on whether it is used.
         exponent, seeds = 0.0, starts.seeding_rows(pool, k, context.random)
-        if params.start != -math.inf or not params.ends_hard:  # else no exponent is seen
+        if params.start != -math.inf or not params.ends_hard:  # else it is not used
             exponent = decompositions.exponent_of_rows(seeds)
         if context.journal.keeps:
             context.journal.begin(history, context.random, sample, exponent, variance, rows.shift)
@@ -454,7 +454,7 @@ def _both_sums(
     hard, outputs = passes.pass_of_block(
         plain, theta, at, want=wanted, before=hard, hard=True, directions=directions
     )
-    if one:  # without the large array N
+    if one:  # the objective does not need the large array N
         N = np.empty((len(theta), 0))
         soft = replace(hard, N=N, G=hard.G.copy(), Q=hard.Q.copy(), E=hard.E.copy())
     else:

@@ -31,8 +31,8 @@ from rffpk.system.tuning import TUNING
 class RunningSums:
     """Discounted sums over all rows of a stream (docs/math.md, section 18)."""
 
-    N: Array  # (k, F), of features less their shift
-    G: Array  # (k,)
+    N: Array  # (k, F), of shifted features
+    G: Array  # (k,), of weights
     s: float  # the exponent of all passes
 
 
@@ -59,7 +59,7 @@ class Pass:
     rows: Rows
     theta: Array  # (k, F), centroids less the shift
     sums: Sums
-    outputs: dict[str, Array]  # of the rows
+    outputs: dict[str, Array]  # results for the rows, by name
 
     def distances(self) -> Array:
         """Return Euclidean distances (n, k) of the rows from the centroids.

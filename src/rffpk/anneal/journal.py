@@ -34,7 +34,7 @@ from rffpk.system.tensor_files import ModelFileError, read_tensors, write_tensor
 T = TypeVar("T")
 
 _FORMAT = "checkpoint of rffpk"
-_START = 128  # bytes, which contain the format of a file of tensors
+_START = 128  # the number of first bytes that contain the format of a file of tensors
 
 
 class FileJournal(Journal):
@@ -47,8 +47,8 @@ class FileJournal(Journal):
     def __init__(self, path: Any, seconds: float, resume: bool) -> None:
         self.path = output_of(path, "checkpoint", "a path")
         self.seconds, self.resume = seconds, resume
-        self._fit: dict[str, str] = {}  # what distinguishes this fit
-        self._kept: dict[str, str] | None = None  # what distinguishes the fit in the file
+        self._fit: dict[str, str] = {}  # facts that distinguish this fit
+        self._kept: dict[str, str] | None = None  # facts of the fit in the file
         self._numbers: list[Any] = []  # the results of all calls, in order
         self._made = 0  # number of calls of this fit
         self._stored: dict[str, Array] = {}  # the state after the last call in the file
@@ -199,7 +199,7 @@ def _is_checkpoint(path: str) -> bool:
 
 
 _REMEDY = "resume=False begins anew and replaces it."
-_LIMIT = "memory limit where none is given"  # kept for all fits that go on from the file
+_LIMIT = "memory limit where none is given"  # a fact that resumed fits keep
 
 
 # ---- what distinguishes fits ---------------------------------------------------------------------

@@ -50,7 +50,7 @@ class KernelProblem:
     # whether all steps of the starts are made with the kernels, none on components of them
     exact: bool = False
     level: type[KernelLevel] = KernelLevel
-    smoothing: float = 0.0  # part of the mean squared norm that is added to squared distances
+    smoothing: float = 0.0  # squared distances grow by this part of the mean squared norm
     stores_memberships: bool = False  # set by the fit
 
     def prepare(self, opened: Opened, context: FitContext) -> KernelData:
@@ -97,7 +97,7 @@ class ComponentLevel(FeatureLevel):
         x, rows = self.rows.xs[0], self.kernels.rows
         labels = one_pass(self.rows, state.theta, -math.inf, want=("labels",))[1]["labels"]
         W, masses = rows.means(labels, len(state.theta))
-        for j in np.flatnonzero(masses == 0):  # empty clusters: at the nearest row, as seeds are
+        for j in np.flatnonzero(masses == 0):  # empty clusters: at the nearest row, like seeds
             gaps = np.where(rows.counted, ((x - state.theta[j]) ** 2).sum(axis=1), math.inf)
             W[j, gaps.argmin()] = 1.0
         return self.kernels.moved(state._replace(alpha=self.of, assigned=None), W)
@@ -145,7 +145,7 @@ class KernelData(Data):
         if problem.annealed and math.isinf(end.s):  # no start was annealed
             state, s = journal.run(level.nearly_hard_exponent, state)
             end = end._replace(s=s)
-        if level is not self.search and not plan.swaps:  # the start that was kept ends here
+        if level is not self.search and not plan.swaps:  # the kept start is compared here
             state, cost = journal.run(level.cost, state, -math.inf)
             kept = next(r for r in reversed(history.records) if r.get("outcome") == "kept")
             kept["objective"] = history.unit * cost

@@ -26,7 +26,7 @@ from rffpk.system.tuning import TUNING
 T = TypeVar("T")
 
 Eta = Literal["mean", "median"]
-FLOAT32_RANGE = (1e-30, 1e30)  # of parameters, so that float32 holds them too
+FLOAT32_RANGE = (1e-30, 1e30)  # range of parameters, so that float32 holds them, too
 
 
 class State(NamedTuple):
@@ -113,7 +113,7 @@ def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
         medians = _median_distances(rows.counted())
         distances = np.where(medians > equal * distances, medians, distances)
     least = [equal * isinstance(each, Fourier) for each in rows.maps]
-    return np.where(distances > least, distances, 1.0)  # of equal rows: any number > 0
+    return np.where(distances > least, distances, 1.0)  # for equal rows any number > 0 will do
 
 
 def _median_distances(rows: Rows) -> NDArray[np.float64]:

@@ -56,7 +56,7 @@ class Start:
 class Stage(NamedTuple):
     """Steps at one exponent, until centroids move by at most `tol` or `most` steps are made."""
 
-    name: str  # as the history has it
+    name: str  # in the history
     s: float
     noise: float = 0.0  # random displacement of the centroids before the first step
     tol: float = -1.0  # in standard deviations of the features

@@ -204,7 +204,7 @@ class FeatureLevel:
         own = None if state.assigned is None else state.assigned.own
         if own is None:
             _, chosen = costliest_rows(rows, theta[~empty], count, self.variance)
-        else:  # at the centroids before the step
+        else:  # distances from the centroids before the step
             cost = row_costs(own, rows.weight, self.variance, rows.dtype)
             chosen = features_at(rows, costliest(cost, count), theta)
         if len(chosen):

@@ -267,7 +267,7 @@ def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
     labels, nearest, second = _two_nearest(rows, state)
     raised = (second.astype(np.float64) - nearest) * rows.weight
     order = np.argsort(np.bincount(labels, raised, len(theta)), kind="stable")
-    # squared distances between the centroids, without the squared length of one
+    # squared distances between centroids i and j, less ||theta_i||^2, which no argmin over j needs
     scaled = rows.scaled(theta)
     apart = (scaled**2).sum(axis=1) - 2 * (scaled @ scaled.T)
     np.fill_diagonal(apart, np.inf)

@@ -99,7 +99,7 @@ class Landmarks:
 
     points: Array  # (m, d): y_t
     n_neighbours: int  # r, from 1 to min(m, MOST_NEIGHBOURS of the core)
-    scale: float  # finite, >= 0; 0: 1 / (2 mean of the r squared distances) of each row
+    scale: float  # finite, >= 0; 0: for each row, 1 / (2 mean of its r squared distances)
     coordinates: Array  # (m, q): C_t
     least_weight: float = LEAST_WEIGHT
 

@@ -22,7 +22,7 @@ from rffpk.rows.table import Columns, rows_differ
 from rffpk.rows.weights import ENDLESS, ones
 
 Auto = Literal["auto"]
-Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are found
+Level = Literal["coarse", "auto", "fine"]  # values of n_clusters, whose number the fit finds
 
 MAX_WEIGHT = advice.MAX_WEIGHT
 _MAX_INT = 2**63 - 1  # the core counts in int64
@@ -112,7 +112,7 @@ def check_real(
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         also = f" or {also}" if also else ""
         raise TypeError(f"{name}={value!r}: must be a number{also}.")
-    value = value.item() if isinstance(value, np.generic) else value  # bounds may exceed its range
+    value = value.item() if isinstance(value, np.generic) else value  # bounds may exceed its dtype
     with named(name):  # an integer may be beyond the range of float64
         finite = math.isfinite(value)
     if not finite:
@@ -179,7 +179,7 @@ def _columns_of(values: Any, name: str) -> list[tuple[Any, Any]]:
         array = np.asarray(values)
     except ValueError:
         return []
-    except (TypeError, RuntimeError) as error:  # of tensors, which say what to call
+    except (TypeError, RuntimeError) as error:  # tensors say what to call
         raise TypeError(f"{name}: does not become an array. {error}") from error
     objects = array.dtype == object and array.ndim == 2
     return [*enumerate(array.T)] if objects else [(None, array)]
@@ -204,7 +204,7 @@ def check_finite(x: Any, name: str, raw: Any, schema: Any) -> None:
 
     x is an array or a CSR matrix, converted from `raw`, whose column names the message uses. NaN is
     allowed in dense rows if the schema says that rows may lack views."""
-    values = x.data if sparse.issparse(x) else x  # its own sum would sum duplicates in place
+    values = x.data if sparse.issparse(x) else x  # a sparse sum would merge duplicates
     with np.errstate(over="ignore", invalid="ignore"):
         if sklearn.get_config()["assume_finite"] or np.isfinite(values.sum()):
             return

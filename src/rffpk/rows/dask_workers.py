@@ -30,7 +30,7 @@ from rffpk.rows.weights import are_ones
 from rffpk.system import config
 from rffpk.system.tuning import TUNING
 
-# From how many bytes on Dask warns of arguments; centroids may take more.
+# The number of bytes above which Dask warns of large arguments; centroids may take more.
 _LARGE = "distributed.admin.large-graph-warning-threshold"
 _configuring = threading.Lock()  # all threads share Dask's configuration
 

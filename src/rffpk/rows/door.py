@@ -31,7 +31,7 @@ class Shape(NamedTuple):
     n_columns: int  # summed over all arrays of X
     widths: tuple[int, ...]  # numbers of columns of the views
     listed: bool = False  # whether X was a list of views
-    columns: tuple[slice | NDArray[np.intp], ...] = ()  # of each view, if X is one array; (): all
+    columns: tuple[slice | NDArray[np.intp], ...] = ()  # of each view in one array X; (): all
     names: tuple[tuple[str, ...], ...] = ((),)  # column names of each array; (): no names
     in_float64: bool = False  # whether squares of fitted rows leave the range of float32
     # index of the table of each fitted view; index len(widths) is the table of all columns

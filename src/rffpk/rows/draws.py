@@ -24,9 +24,9 @@ from rffpk.rows.weights import are_ones
 from rffpk.system.linalg import gaps_of
 from rffpk.system.tuning import TUNING
 
-# From this number of clusters on the cost of a fit is proportional to the number: initial centroids
-# are drawn, and centroids are moved, in batches. docs/maintainers/annealing.md has the
-# measurements.
+# From this number of clusters on, initial centroids are drawn in batches, and centroids are swapped
+# in batches. The cost of a fit is then proportional to the number. docs/maintainers/annealing.md
+# has the measurements.
 MANY = 100
 
 
@@ -68,7 +68,7 @@ class Sample:
         order = least[np.argsort(self.indices[least], kind="stable")]  # fast, as most rise already
         if len(order) > m:
             order = np.delete(order, np.flatnonzero(keys[order] == threshold)[m - len(order) :])
-        first = np.array_equal(order, np.arange(len(order)))  # no copy of what may be large
+        first = np.array_equal(order, np.arange(len(order)))  # saves a copy
         part: Any = slice(len(order)) if first else order
         return self.indices[part], [array[part] for array in self.arrays], threshold
 

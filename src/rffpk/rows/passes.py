@@ -330,7 +330,7 @@ def _arguments(
     rule = _core.HARD if math.isinf(s) else _core.BOTH if hard else _core.POWER
     xs, omegas, shifts, alpha, weight, options, _ = rows.of_core
     if rows.eta is not None:
-        # summed in order, with the rounding of steps that learn the weights
+        # summed in the order of `take_steps`, so that the rounding errors are equal
         combined = np.cumsum(np.atleast_2d(rows.eta) * rows.alpha, axis=1)[:, -1]
         eta = np.array(np.broadcast_to(combined, len(theta)))
         eta = eta if rows.present is None else aligned(rows.eta)

@@ -68,7 +68,7 @@ class Rows:
     m: float = 0.0  # fuzzifier of the typicality
     stream: Stream | None = None
     begin: int = 0  # for a block of a stream: the index in the stream of its first row
-    present: Array | None = None  # (n, ceil(L / 8)): which views rows have, as bits; None: all
+    present: Array | None = None  # (n, ceil(L / 8)): bits of the views of a row; None: all views
     # (L,), the shares of the rows that have the views, in a fit to rows that may lack views
     coverage: NDArray[np.float64] | None = None
     unit_centroids: bool = False  # whether centroids are scaled to length one

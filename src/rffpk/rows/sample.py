@@ -168,7 +168,7 @@ def column_moments(x: Array, weight: Array, n_threads: int, shift: Array | None 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
 def _first_mean(x: Columns, weight: Array) -> Array:
     """Return the mean (d,) of the first rows of positive weight, or zeros if there is none."""
-    first = x[: _core.SLOT_ROWS]  # a source has them, too
+    first = x[: _core.SLOT_ROWS]  # the first block of a source has them, too
     first = of_positive_weight(first, weight[: len(first)])  # rows of weight zero may be far away
     if not len(first):  # of a view that the first rows lack
         return np.zeros(x.shape[1], x.dtype)
@@ -226,7 +226,7 @@ class Opened:
             return self
         weight = np.where(rows, 0.0, self.weight)
         if self.stream is not None and are_ones(self.weight):
-            weight = ~rows  # a source may have many
+            weight = ~rows  # a mask takes less memory
         stream = None if self.stream is None else replace(self.stream, weight=weight)
         return replace(
             self, weight=weight, counted=int(np.count_nonzero(weight)), stream=stream,
@@ -333,7 +333,7 @@ class Opened:
             return []
         first = sample_size(k, sample)
         if first >= self.counted:
-            # a stream with many rows of weight zero has no other rows in arrays
+            # a stream with many rows of weight zero: only the sample is in memory
             return [] if self.stream is None else [self.how.size]
         sizes = self.how._replace(first=first).sizes(self.tables)
         return [m for m in sizes if m == first or 2 * m <= self.counted]

@@ -66,7 +66,7 @@ class Stream:
     listed: bool  # whether X is a list of sources
     schema: Schema  # the rules that blocks must follow
     weight: Array  # (n,), or a mask; ENDLESS weights of one for a source without weights
-    n_weights: int = ENDLESS  # number of weights of the caller
+    n_weights: int = ENDLESS  # number of weights that the caller gave
     n: int | None = None  # known after the first read, like `dtype`
     dtype: Any = None
     # converts the tables of a block to the tables of a pass
@@ -156,7 +156,7 @@ class Stream:
 
         Tables are copied if the source may overwrite its blocks later."""
         begin, schema = 0, self.schema
-        fresh = self.listed or hasattr(self.sources[0], "fresh")  # other blocks may change later
+        fresh = self.listed or hasattr(self.sources[0], "fresh")  # else they may be overwritten
         for block in blocks:
             if isinstance(block, list) or len(block):
                 with in_block(begin):

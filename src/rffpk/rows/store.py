@@ -244,7 +244,7 @@ class Mapping:
     views: tuple[int, ...]  # the index of the table of each view
     storage: Storage
     n_threads: int
-    coverage: NDArray[np.float64] | None  # the shares of rows that have the views; None: all rows
+    coverage: NDArray[np.float64] | None  # (L,), as in `Rows`; None: no row lacks a view
     unit_centroids: bool = False
 
     @cached_property

@@ -409,10 +409,10 @@ def centered_product(
     result = np.empty((n, matrix.shape[1]), dtype=x.dtype)
 
     def lines(part: Columns) -> NDArray[Any]:
-        if isinstance(part, Csr):  # a line at a time
+        if isinstance(part, Csr):  # SciPy computes each line by itself
             return np.asarray(part.astype(np.float64).matrix @ matrix - origin @ matrix)
         moved = part - origin
-        if len(moved) % size:  # of the last rows
+        if len(moved) % size:  # the last block: repeat the last row
             moved = np.concatenate([moved, moved[-1:].repeat(-len(moved) % size, axis=0)])
         return (moved.reshape(-1, size, d) @ matrix).reshape(len(moved), -1)[: len(part)]
 

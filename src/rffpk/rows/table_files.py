@@ -189,7 +189,7 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
     )
     first = read(file, header=None, nrows=1, dtype=str).iloc[0].dropna()
     header = _has_names(path, first, pandas) if choice.header is None else choice.header
-    # numbers are exact; from pandas 3.1 on they are without the option, which is deprecated
+    # read exact numbers, which from pandas 3.1 on needs no option
     version = tuple(map(int, pandas.__version__.split(".")[:2]))
     exact = {"float_precision": "round_trip"} if version < (3, 1) else {}
     file.seek(0)
