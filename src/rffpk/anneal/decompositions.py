@@ -188,7 +188,7 @@ def typical_critical_exponent(
     u, q = u[kept], q[kept] / q.sum()
     if present is not None:
         z = _scaled(z, q, present[kept])
-    if len(z) < z.shape[1]:  # coordinates in the space of the rows
+    if len(z) < z.shape[1]:  # n coordinates are enough for n rows
         z = np.transpose(np.linalg.qr(z.T, mode="r"))
     P = m / (m - 1) * (z.T * (q * (1 - u))) @ z
     try:

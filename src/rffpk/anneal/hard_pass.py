@@ -429,10 +429,10 @@ def _with_bounds(rows: Rows, theta: Array, before: Assignment | None) -> tuple[S
 def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, Assignment] | None:
     """Assign the active rows again: rows whose labels the bounds do not decide.
 
-    Return the sums of all rows, and their assignment. The cluster sums N and the cluster weights G
-    are corrected by the rows that change their cluster. Return None if a pass over all rows is
-    needed: most rows are active, or a cluster lost so much weight that its corrected sums are
-    imprecise."""
+    Return the sums of all rows, and their assignment, which takes over the arrays of `before`. The
+    cluster sums N and the cluster weights G are corrected by the rows that change their cluster.
+    Return None if a pass over all rows is needed: most rows are active, or a cluster lost so much
+    weight that its corrected sums are imprecise."""
     labels, near, bounds = before.labels, before.near, before.bounds
     assert bounds is not None
     at = np.ascontiguousarray(theta, dtype=rows.dtype)

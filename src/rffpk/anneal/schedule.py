@@ -238,9 +238,10 @@ def _lower(
 ) -> tuple[State, StartEnd, int]:
     """Make soft passes while the schedule lowers the exponent s.
 
-    They end when s reaches its end, the memberships are nearly hard, or no passes are left. The
-    start is dropped if its nearly hard objective is hopelessly above `best`. Return the state, the
-    end of the start, and how many passes are left."""
+    If `schedule` has no factor, s falls faster after short stages than after long stages. Passes
+    end when s reaches its end, the memberships are nearly hard, or no passes are left. The start is
+    dropped if its nearly hard objective is hopelessly above `best`. Return the state, the end of
+    the start, and how many passes are left."""
     s, left, objective, noise = schedule.start, schedule.max_iter, math.inf, schedule.noise
     tuning = TUNING.schedule
     factor = tuning.first_factor if schedule.factor is None else schedule.factor
@@ -311,8 +312,9 @@ def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[
 def nearly_hard_exponent(totals: Callable[[float], tuple[float, float]], dtype: Any) -> float:
     """Return the first exponent of a falling sequence at which the memberships are nearly hard.
 
-    Annealing would end there. `totals` takes an exponent, and returns two objectives at fixed
-    centroids: the sum of the power means without their constant, and the hard objective."""
+    Annealing would end there. The last exponent is returned if there is none. `totals` takes an
+    exponent, and returns two objectives at fixed centroids: the sum of the power means without
+    their constant, and the hard objective."""
 
     def is_nearly_hard(s: float) -> bool:
         soft, hard = totals(s)

@@ -193,7 +193,7 @@ def _keyed(
 
     `before` is the reservoir of the blocks before, or None. The odds of a row are its weight times
     the sum of two parts: its squared distance from the nearest centroid times `of_cost`, and the
-    number in `of_cluster` (k,) of its cluster."""
+    entry of `of_cluster` (k,) for its cluster."""
     kept = before or Reservoir(count)
     found = one_pass(block, theta, -math.inf, want=("labels", "nearest"))[1]
     odds = of_cost * found["nearest"].astype(np.float64) + of_cluster[found["labels"]]

@@ -202,8 +202,8 @@ def make_partitions(
 ) -> Partitions:
     """Hold a Dask collection, or one for each view, on the workers; return its rows.
 
-    The workers compute the partitions once. The first rows are fetched and checked here. They
-    determine the shape and the dtype."""
+    The workers compute the partitions once. If there are many small partitions, a task visits a
+    group of them. The first rows are checked here, and determine the shape and the dtype."""
     listed = isinstance(X, (list, tuple))
     wait_for_workers(client)
     persisted = [check_columns(x).persist() for x in (X if listed else [X])]

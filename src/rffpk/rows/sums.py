@@ -163,9 +163,9 @@ def divided(
 ) -> tuple[Array, Array]:
     """Compute centroids theta = N / G, (k, F), and a mask (k,) of the empty clusters.
 
-    A cluster is empty if its weight is at most `least_share` of the total. Its centroid keeps its
-    `previous` position. If all rows of a cluster lack a view, the centroid keeps its position in
-    this view only."""
+    N and G are as in `Sums`. A cluster is empty if its weight is at most `least_share` of the
+    total. Its centroid keeps its `previous` position. If all rows of a cluster lack a view, the
+    centroid keeps its position in this view only."""
     G = G.reshape(len(G), -1)
     stays = ~(G > least_share * G.sum())
     counts = 1 if G.shape[1] == 1 else widths
