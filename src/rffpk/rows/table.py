@@ -1,8 +1,8 @@
 """Tables, the columns of a view, in three forms, and operations on tables of any form.
 
 A table is an array, compressed sparse rows, or small numbers. A pass reads small numbers as they
-are and widens them to float32 tile by tile. Only functions of this module, and a few that pass
-tables to the core, distinguish the forms.
+are and widens them to float32 tile by tile. Only this module and `rows.passes`, which fills the
+arguments of the core, ask which form a table has. All modules above take tables of any form.
 """
 
 from __future__ import annotations
