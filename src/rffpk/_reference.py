@@ -2,10 +2,11 @@
 
 The twin computes in float64 whatever the type of its input, and distances as sums of squared
 differences, which avoids cancellation. The compiled pass agrees with it to `TOLERANCE[dtype] * (1 +
-|s|)`, where |s| + 1/(m-1) takes the place of |s| with typicality, relative to the largest entry of
-each result and of the terms of its sums, on rows whose nearest distance is above 1 % of ||phi||^2.
-Closer to a centroid the absolute error of a distance is a few eps ||phi||^2, but no more than
-2^-8 of the distance in float32 and 2^-26 in float64. The error of weights follows from it.
+|s|)`. With typicality, |s| + 1/(m-1) takes the place of |s|. The errors are relative to the largest
+entry of a result, and of the terms of its sums. This holds for rows whose least squared distance is
+above 1 % of ||phi||^2. Closer to a centroid, the absolute error of a squared distance is a few eps
+||phi||^2, but at most 2^-8 of the distance in float32 and 2^-26 in float64. The error of weights
+follows from it.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ TOLERANCE = {np.dtype(np.float32): 5e-5, np.dtype(np.float64): 2e-13}
 
 
 def features(x: Columns, omega: Array | None, landmarks: Landmarks | None = None) -> Array:
-    """Return feature vectors of rows.
+    """Return the feature vectors (n, F) of rows x (n, d).
 
-    They are x itself, or D^(-1/2) [sin(x Omega), cos(x Omega)] (RFF-KPKM, eq. 2), or the
-    weighted mean of the coordinates of the nearest landmarks."""
+    With `landmarks` they are weighted means of the coordinates of the nearest landmarks. With
+    frequencies `omega` they are D^(-1/2) [sin(x Omega), cos(x Omega)] (RFF-KPKM, eq. 2). Otherwise
+    they are x itself."""
     x = np.asarray(dense(x), dtype=np.float64)
     if landmarks is not None:
         at, z = nearest_landmarks(x, landmarks)
@@ -149,22 +151,22 @@ def fused_pass(
         int32 (n,); (n, k); (n, k) squared; (n,) squared; (n,) squared, the second least distance,
         inf where k is 1; (n, F) shifted. With TYPICALITY all but the distances are of d'.
     neighbours, neighbour_weights : arrays to fill, or None
-        int32 (n, R) and (n, R), R the sum of the r_l: the nearest landmarks of each row in each
-        view that has some, nearest first, and their weights z; the views side by side.
+        int32 (n, R) and (n, R): the nearest landmarks of each row, nearest first, and their weights
+        z. The r_l columns of each view with landmarks are side by side; R is the sum of the r_l.
     carry : tuple, optional
         What a pass over earlier rows returned; the rows are added to its sums.
     present : uint8 array (n, ceil(L / 8)), or None
         Bit l % 8 of byte l / 8 says whether a row has view l; None: all rows have all views. A view
         that a row lacks adds nothing to its distances and sums; `features` are 0 there, whatever x
-        is. `eta` is then (L,), and that of a row is the sum of alpha_l eta_l over its views.
+        is. `eta` is then (L,), and a row has the sum of alpha_l eta_l over its views.
     units : list of L bool, optional
-        Whether the rows of a view are scaled to length one, zeros left as they are; of dense views
-        without landmarks.
+        Whether the rows of a view are scaled to length one; rows of zeros stay. Only for dense
+        views without landmarks.
     directions : tuple, optional
         For HARD or BOTH, many centroids and one dense view whose weight is 1. Orthonormal
-        directions (q, F); coordinates (k, q + 1) of the centroids, with lower bounds of the lengths
-        that are left of them; a ratio >= 1. Distances of a row beyond this ratio times the least
-        need not be computed, and have no part in its power mean. The twin computes all.
+        directions (q, F); coordinates (k, q + 1) of the centroids, the last of them an upper bound
+        of the length of the remainder; a ratio >= 1. Distances of a row beyond this ratio times the
+        least need not be computed, and have no part in its power mean. The twin computes all.
 
     Returns
     -------
@@ -281,41 +283,41 @@ def take_steps(
 ]:  # fmt: skip
     """Make steps at one exponent: passes, each with a move after it.
 
-    They end if the shift is at most `tol`, if the hard objective will not fall to `goal`, if a
-    cluster is empty, or after `most` passes, at least one.
+    Steps end if the shift is at most `tol`, if the hard objective will not fall to `goal`, if a
+    cluster is empty, or after `most` >= 1 passes.
 
     Parameters
     ----------
     xs, omegas, shifts, theta, alpha, weight, rule, s, n_threads, **options
         Parameters of `fused_pass`; `theta` has any type, and is not changed.
     view_eta : float64 array (L,), or None
-        The reference distances of the views, whose mean with the weights alpha is `eta`; where
-        views are missing they are `eta`.
+        The reference distances of the views. `eta` is their mean with the weights alpha, or all of
+        them if views are missing.
     unit : float
         Row weights are `weight` times this.
     variance : float
         Total variance of the features.
     entropy : float
-        lambda of alpha_l ~ exp(-cost_l / lambda), the weights of the views after a step, with their
-        costs sum_ij p_i w_ij d'_ij,l at the new centroids; 0: they do not change.
+        lambda of the view weights alpha_l ~ exp(-cost_l / lambda) after a step, from the costs
+        sum_ij p_i w_ij d'_ij,l of the views at the new centroids. 0: the weights do not change.
     goal, hope : float
-        Steps end where the hard objective, with the penalty, is above `goal` by more than `hope`
-        times what the last step has lowered it by.
+        Steps end if the hard objective, with the penalty, is so far above `goal` that `hope` steps
+        with the gain of the last step would not reach it.
     least_share : float
         A cluster is empty, and its centroid stays, if its share of the weight is at most this.
     close : pair of float
         Centroids are distinct if their squared distance is above close[0] times the hard objective
         and above close[1].
     coverage : float64 array (L,), or None
-        Where views are missing: the shares of the rows that have them.
+        The shares of the rows that have the views; None: no view is missing.
     least_length : float
-        If not 0, centroids that are longer than this are scaled to length one after each step.
-        Other centroids stay.
+        If not 0, new centroids that are longer than this are scaled to length one. Shorter ones
+        return to their place before the step.
 
     Returns
     -------
     records : list of tuples
-        Of each step: soft and hard of `fused_pass`, times `unit`; the penalty lambda
+        For each step: soft and hard of `fused_pass`, times `unit`; the penalty lambda
         sum_l alpha_l log(L alpha_l); the root mean square shift of the centroids over the root of
         `variance`; the number of distinct centroids; seconds.
     alphas : list of float64 arrays (L,)
@@ -369,7 +371,7 @@ def move(
     coverage: Array | None = None,
     least_length: float = 0.0,
 ) -> tuple[tuple[float, float, float, float, int], Array, Array, int]:
-    """Move centroids after a pass, and then the weights of the views if they are learned.
+    """Move centroids after a pass, and then update the weights of the views if they are learned.
 
     Parameters
     ----------
@@ -383,7 +385,7 @@ def move(
     Returns
     -------
     record : tuple
-        That of the step, as `take_steps` returns it, without the seconds.
+        The record of the step, as in `take_steps`, without the seconds.
     alpha : float64 array (L,)
         The weights of the views.
     theta : float64 array (k, F)
@@ -411,9 +413,9 @@ def move(
 
 
 def count_distinct(theta: Array, close: float) -> int:
-    """Count the centroids that are distinct from all distinct centroids before them.
+    """Count the centroids that are distinct from all earlier distinct centroids.
 
-    Their squared distance exceeds `close`."""
+    Two centroids are distinct if their squared distance exceeds `close`."""
     distinct: list[Array] = []
     for center in np.asarray(theta, dtype=np.float64):
         if all(((center - other) ** 2).sum() > close for other in distinct):
@@ -431,9 +433,9 @@ def costs_with(distances: Array, nearest: Array, weight: Array) -> NDArray[np.fl
 
 
 def lowered(distances: Array, added: int, nearest: Array, weight: Array) -> NDArray[np.float64]:
-    """Return the cumulative sums (n,) of the costs of the rows with the centroid `added`.
+    """Return the cumulative sums (n,) of the costs of the rows with one more centroid.
 
-    `nearest` is lowered in place."""
+    `added` is the index of its column in `distances`. `nearest` is lowered in place."""
     np.minimum(nearest, distances[:, added], out=nearest)
     return np.asarray((weight * nearest).cumsum())
 
@@ -441,13 +443,11 @@ def lowered(distances: Array, added: int, nearest: Array, weight: Array) -> NDAr
 def ward_mergers(gaps: Array, masses: Array) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the mergers (k-1, 2) of Ward's method, and the squares (k-1,) of their heights.
 
-    Each of the two clusters of a merger is named by a cluster that it consists of. The second of
-    a pair takes the first. `gaps` are the squared distances (k, k) of the centroids, `masses`
-    the positive masses of the clusters.
+    A merger (i, j) adds cluster i to cluster j, which keeps the index j. `gaps` are the squared
+    distances (k, k) of the centroids, and `masses` (k,) the positive masses of the clusters.
 
     The method follows chains of nearest neighbors (Murtagh, Comput. J. 26 (1983) 354-359), with
-    the formula of Lance and Williams. A cluster whose two nearest are equally near takes the
-    first."""
+    the formula of Lance and Williams. If two clusters are equally near, the first is taken."""
     k, p = len(masses), np.array(masses, dtype=np.float64)
     squares = 2 * np.maximum(gaps, gaps.T) / (1 / p + 1 / p[:, None])
     np.fill_diagonal(squares, np.inf)
@@ -497,7 +497,7 @@ def weigh_products(
     n_threads : int
         Ignored: the twin uses one thread.
     weights : array (k, n) to fill, optional
-        May be `products`.
+        It may be the array `products`, which is then overwritten.
     labels : int32 array (n,) to fill, optional
 
     Returns
@@ -531,7 +531,7 @@ def near_pass(
     x: Array, unit: bool, shift: Array, weight: Array | None, theta: Array, near: Array,
     order: Array, ends: Array, n_threads: int = 1,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """Make a pass that compares the rows of each cluster with a few centroids alone.
+    """Make a pass that compares the rows of each cluster only with its candidate list.
 
     Parameters
     ----------
@@ -544,7 +544,7 @@ def near_pass(
     theta : array (k, d)
         Shifted centroids.
     near : array of int32, (k, c)
-        The centroids that the rows of each cluster are compared with.
+        Candidate lists: the centroids that the rows of each cluster are compared with.
     order : array of int32, (n,)
         The rows, cluster by cluster.
     ends : array of int64, (k + 1,)
@@ -554,9 +554,9 @@ def near_pass(
     Returns
     -------
     labels : array of int32, (n,)
-        The nearest of the centroids, the first of equals.
+        The nearest centroid of the list; if several are equally near, the first.
     nearest, second : array (n,)
-        The squared distances from it and from the second nearest; inf if there is none.
+        The squared distances from this and from the second nearest centroid; inf if there is none.
     stay : array of float64, (k, d)
         The weighted sums of the shifted rows that stay in their cluster.
     """
@@ -579,7 +579,7 @@ def nearest_in_cells(
     x: Array, centers: Array, blocks: Array, squares: Array, numbers: Array, ends: Array,
     visits: Array, order: Array, r: int, n_threads: int = 1,
 ) -> Array:  # fmt: skip
-    """Return the nearest points to each row in the cells that it visits.
+    """Return the r nearest points to each row in the cells that it visits.
 
     Parameters
     ----------
@@ -587,11 +587,11 @@ def nearest_in_cells(
     centers : array (c, d)
         The centers of the cells.
     blocks : array (b, d, CELL_BLOCK)
-        -2 times the points y of the cells less the center of their cell, transposed.
+        The points y less the center of their cell, times -2, as columns.
     squares : array (b, CELL_BLOCK)
-        ||y||^2, and inf where a block has no point.
+        ||y||^2 of the centered points, and inf where a block has no point.
     numbers : array of int32, (b, CELL_BLOCK)
-        Numbers of the points.
+        Indices of the points.
     ends : array of int64, (c + 1,)
         Cell j has the blocks ``ends[j]`` to ``ends[j + 1] - 1``.
     visits : array of int32, (n, p)
@@ -604,8 +604,8 @@ def nearest_in_cells(
     Returns
     -------
     nearest : array of int32, (n, r)
-        The numbers of the nearest points, the nearest one first; -1 where a row sees fewer. Of
-        equally near points a row takes the points that it meets first.
+        The indices of the nearest points, the nearest first, filled up with -1 if a row sees fewer
+        points. If points are equally near, the points that the row meets first are taken.
     """
     nearest = np.full((len(x), r), -1, dtype=np.int32)
     for row in order:
@@ -622,14 +622,14 @@ def nearest_in_cells(
 
 
 def squares_of_pairs(x: Array, points: Array, index: Array, n_threads: int = 1) -> Array:
-    """Return squared distances of rows to some points each.
+    """Return squared distances (n, r) of each row from r points.
 
     Parameters
     ----------
     x : array (n, d)
     points : array (m, d)
     index : array of int32, (n, r)
-        Numbers of points.
+        The indices of the points of each row.
     n_threads : int
 
     Returns

@@ -44,8 +44,8 @@ cdef double POWER_WORK = 20  # the power of a distance [61]
 
 
 cdef class Passes:
-    """Passes over fixed rows, with their buffers. The pointers to `theta` and `alpha` and the
-    exponent may be replaced between passes.
+    """Passes over fixed rows, with their buffers. The numbers in `theta`, `alpha` and `eta` may be
+    overwritten between passes.
 
     Parameters: see `fused_pass`.
     """
@@ -134,7 +134,7 @@ cdef class Passes:
         cdef size_t size = self.n_moments + excess + 2
         self.gathered = np.empty(width)
         self.total = self.gathered
-        if sparse_columns(problem):  # sums in another order; `total` takes the place of a slot
+        if sparse_columns(problem):  # `finish` reorders the sums, into the memory of a slot
             self.total = slots[begin : begin + size]
         self.result = <double *>filled(self.total, "total", np.float64, self.total.shape)
         self.prepared = aligned(prepared)
@@ -151,8 +151,8 @@ cdef class Passes:
         return 0
 
     cdef int run(self) except -1:
-        """Run one pass, and add to the sums."""
-        cdef bint apart = self.given.total != self.result  # the order of sums before `finish`
+        """Run one pass, and add its sums to the totals."""
+        cdef bint apart = self.given.total != self.result  # `finish` must reorder the totals
         cdef size_t i
         with nogil:
             self.kernels.prepare(&self.problem, self.prepared)
@@ -205,8 +205,8 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     """Run one pass over the rows.
 
     The NumPy twin, `rffpk._reference.fused_pass`, describes the parameters and results. With
-    `carry` the sums have the bits of one pass over all rows, the rows before and the rows given.
-    This holds if the number of rows before is a multiple of SLOT_ROWS.
+    `carry` the sums have the bits of one pass over all rows, the earlier rows and these rows. This
+    holds if the number of earlier rows is a multiple of SLOT_ROWS.
 
     Parameters
     ----------

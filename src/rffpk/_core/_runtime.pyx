@@ -112,13 +112,13 @@ cdef int share_items(run_item run, void *context, size_t n_items, int n_threads,
 
 
 def threads_by():
-    """Return who runs the threads of a pass: "own" for the package, or "openmp"."""
+    """Return who runs the threads of a pass: "own" for the package, or "openmp" for OpenMP."""
     return rffpk_threads_by().decode()
 
 
 def bound_threads():
-    """Return the number of threads that OpenMP binds to places by default; 0 if it binds none. The
-    affinity mask of a bound thread is only its place."""
+    """Return the number of threads that OpenMP binds to places by default; 0 if it binds none. A
+    bound thread has an affinity mask with only its place."""
     return rffpk_bound_threads()
 
 
@@ -154,7 +154,7 @@ cdef int call_item(void *calls, size_t item, size_t thread, size_t buffer) noexc
 
 
 def call_all(function, list items, int n_threads):
-    """Return [function(item) for item in items], computed by threads. They have the context
+    """Return [function(item) for item in items], computed by threads. The threads have the context
     variables of the caller, such as NumPy's handling of floating-point errors.
 
     If items fail, an interrupt is raised if there is one, else the error of the first failed item.

@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True
 # cython: cdivision=True
-"""Steps at one exponent: a pass, then a move of the centroids. Passes that compare rows with few
-of many centroids. Ward's method. The nearest points in cells."""
+"""Steps at one exponent: a pass, then a move of the centroids. Passes that compare each row with a
+candidate list. Ward's method. The nearest points in cells."""
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, exp, log, sqrt
 from libc.stdint cimport int32_t, int64_t, uintptr_t
@@ -27,7 +27,7 @@ cdef double LEAST_WEIGHT = 1e-9
 
 
 cdef class Views:
-    """The weights of the views, the numbers that depend on them, and how they are learned."""
+    """The view weights alpha, the numbers that depend on them, and the costs that they follow."""
     cdef size_t L, F, k
     cdef double entropy  # lambda; 0: the weights do not change
     cdef double factor  # k^(-1/s), which the weights of the rows lack, times the unit
@@ -79,8 +79,8 @@ cdef class Views:
                 self.eta[i] = eta
 
     cdef double penalty(self) noexcept nogil:
-        """Return lambda sum_l pi_l alpha_l log(alpha_l sum_t pi_t), with the coverage pi. It is 1
-        for each view if all rows have all views."""
+        """Return lambda sum_l pi_l alpha_l log(alpha_l sum_t pi_t), with the coverage pi. pi_l is 1
+        if all rows have all views."""
         cdef size_t i
         cdef double total = 0, mass = 0
         for i in range(self.L):
@@ -409,7 +409,7 @@ cdef void add_costs(const real *distances, const real *nearest, const double *we
 
 cdef void lower_nearest(const real *distances, const double *weight, size_t n, size_t m,
                         real *nearest, double *sums) noexcept nogil:
-    """Set nearest = min(d, nearest) with the first of m distances, and cumulate the costs."""
+    """Set nearest_i = min(d_i0, nearest_i), and sums to the cumulative sums of the costs."""
     cdef size_t i
     cdef double total = 0
     for i in range(n):
@@ -480,8 +480,9 @@ cdef void measure_heights(const double *gaps, const double *inverse, size_t k,
 
 
 cdef size_t least_of(const double *line, const double *lost, size_t k) noexcept nogil:
-    """Return the first cluster with the least number of a line. `lost` is infinite for clusters
-    that have been merged. Eight minima are computed at a time, which do not wait for each other."""
+    """Return the index of the least number of a line, the first of equals. `lost` is infinite for
+    clusters that have been taken, else 0. Eight minima are computed at a time, which do not wait
+    for each other."""
     cdef double[8] least
     cdef double value
     cdef size_t j, lane
@@ -572,7 +573,7 @@ ctypedef struct Near:
 
 
 def near_pass(x, bint unit, shift, weight, theta, near, order, ends, int n_threads):
-    """Compare each row only with the centroids near its own centroid. The NumPy twin,
+    """Compare each row only with the candidate list of its cluster. The NumPy twin,
     `rffpk._reference.near_pass`, describes the parameters and results."""
     cdef size_t n = x.shape[0], d = x.shape[1], k = theta.shape[0], c = near.shape[1]
     cdef const rffpk_kernels *kernels = kernels_for(x.dtype)
@@ -672,7 +673,7 @@ ctypedef struct Pairs:
 
 
 def squares_of_pairs(x, points, index, int n_threads):
-    """Compute squared distances of each row to r points. The NumPy twin,
+    """Compute squared distances of each row from r points. The NumPy twin,
     `rffpk._reference.squares_of_pairs`, describes the parameters and results."""
     cdef rffpk_pairs given
     cdef Pairs context

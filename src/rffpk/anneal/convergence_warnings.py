@@ -34,7 +34,7 @@ _INDEFINITE = 1e-6
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run ended."""
+    """How a run ended, by which missing clusters are explained."""
 
     k: int
     found: int  # number of clusters with rows, less the clusters that coincide with another
@@ -45,7 +45,7 @@ class Ending:
     flat: bool = False  # whether memberships are nearly 1/k
 
     def cause(self) -> str:
-        """Return the cause of missing clusters and a remedy, if enough rows are distinct."""
+        """Return a text with the cause of missing clusters, if rows are distinct, and a remedy."""
         of_m = self.parameter.startswith("m")
         lower = "a smaller m" if of_m else f"a lower {self.parameter}"
         hint = " m='auto' finds one." if self.parameter == "m" else ""
@@ -68,8 +68,8 @@ class Ending:
         """Return this ending with `found`, `merged` and `flat` set from m rows of all clusters.
 
         The rows have memberships u (m, k), `labels` (m,), and squared distances `squares` (m, k)
-        from the centroids. `gaps` returns the squared distances of a slice of the centroids from
-        all centroids.
+        from the centroids. `gaps` takes a slice of the centroids, and returns their squared
+        distances from all centroids.
 
         Two clusters coincide if their memberships agree to one percent. They also coincide if
         their centroids are close, compared with the distances of their rows. The second test does
@@ -115,14 +115,14 @@ def few_rows(
     name: str, xs: list[Columns], weight: Array, k: int, least: int = 0,
     which: str = "of positive weight",
 ) -> str:  # fmt: skip
-    """Return the cause that there are fewer distinct rows than k clusters; "" if there are not.
+    """Return the message that fewer than k rows are distinct; "" if enough are.
 
     The message calls the views `xs` by `name`. Rows of weight zero are ignored, and `which`
     describes the rest. If the rows are a sample, `least` is the number of clusters with rows, and
     the message suggests no smaller number."""
     counted = None if weight.all() else weight > 0
     views = xs if counted is None else [x[counted] for x in xs]
-    if _n_distinct([x[: 4 * k] for x in views]) >= k:  # most often, without a look at all
+    if _n_distinct([x[: 4 * k] for x in views]) >= k:  # often the first rows are enough
         return ""
     rows = _n_distinct(views)
     what = "distinct row" if rows == 1 else "distinct rows"
@@ -131,7 +131,7 @@ def few_rows(
 
 
 def equal_centroids(init: Array, k: int) -> str:
-    """Return the cause that initial centroids are equal, and stay equal; "" if none are."""
+    """Return the message that initial centroids are equal, and stay equal; "" if none are."""
     distinct = _n_distinct([init])
     if distinct == k:
         return ""
@@ -142,11 +142,11 @@ def equal_centroids(init: Array, k: int) -> str:
 
 
 def low_rank(embedding: Array, xs: list[Columns], weighted: bool, k: int) -> str:
-    """Return the cause that an embedding has fewer dimensions than k clusters; "" if it has not.
+    """Return the message that an embedding has fewer than k dimensions; "" if it has enough.
 
-    `embedding` (n, r) has leading eigenvectors of kernels of the views `xs`. The cause does not
-    apply if few distinct rows explain the rank: m distinct rows have centered kernels of rank m -
-    1. `weighted`: the rows have weights, which can reduce the rank to rounding."""
+    `embedding` (n, r) has leading eigenvectors of kernels of the views `xs`. Return "" also if few
+    distinct rows explain the rank: m distinct rows have centered kernels of rank m - 1.
+    `weighted`: the rows have weights. Small weights can make eigenvalues mere rounding errors."""
     values = eigh(embedding.T @ embedding)[0]
     rank = int((values > _RANK * values[-1]).sum())
     if rank >= k or rank >= _n_distinct(xs) - 1:

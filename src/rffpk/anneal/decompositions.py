@@ -30,7 +30,7 @@ from rffpk.system.tuning import TUNING
 
 
 def exponent_of_rows(rows: Rows) -> float:
-    """Return the critical exponent of the features of rows; 0 if all rows are equal.
+    """Return the critical exponent of the features of rows; 0 if there is none, as of equal rows.
 
     It is computed on evenly spaced rows. Centroids of length one, and typicality, have formulas of
     their own."""
@@ -43,7 +43,7 @@ def exponent_of_rows(rows: Rows) -> float:
         center = 0 * rows.shift if unit else rows.shift
         inner = gram(features, center)
         values, vectors = eigh((inner + inner.T) / 2)
-        features = vectors * np.sqrt(np.maximum(values, 0))  # with these inner products
+        features = vectors * np.sqrt(np.maximum(values, 0))  # their inner products are `inner`
     elif unit:
         features = features.astype(np.float64) + rows.shift
     if unit:
@@ -132,7 +132,7 @@ def _about(features: Array, center: Array, present: Array | None) -> Array:
 def _scaled(z: Array, p: Array, present: Array) -> Array:
     """Divide directions z (m, F) by the root of the share of the rows that have each feature."""
     total = p.sum()
-    if total < np.finfo(float).tiny:  # no row counts
+    if total < np.finfo(float).tiny:  # no row has weight
         return z
     return np.asarray(z / np.sqrt(_weights(p, present) / total))
 
@@ -164,9 +164,9 @@ def typical_critical_exponent(
     `features` (n, F) have the weights p (n,). `eta` is the reference distance, a scalar or one for
     each row (n,). m is the fuzzifier of the typicality u. `present` is as in `critical_exponent`.
 
-    The centroids merge at the weighted mean of the rows. The weight of a row is q ~ p u^m, and z
-    is its feature minus this mean, of length one. With R = sum q u zz' and
-    P = m/(m-1) sum q (1-u) zz', the exponent is s_c = 1 - 1/lambda_max((I/2 - P)^-1 R).
+    The centroids merge at the mean of the rows with the weights q ~ p u^m. z is the direction from
+    this mean to a row, of length one. With R = sum q u zz' and P = m/(m-1) sum q (1-u) zz', the
+    exponent is s_c = 1 - 1/lambda_max((I/2 - P)^-1 R).
 
     If lambda_max(P) >= 1/2, the merged state is unstable for every s < 0, and 0.5 is returned.
     Minus infinity is returned if every row is noise, or if all rows are equal.
@@ -188,7 +188,7 @@ def typical_critical_exponent(
     u, q = u[kept], q[kept] / q.sum()
     if present is not None:
         z = _scaled(z, q, present[kept])
-    if len(z) < z.shape[1]:  # coordinates in the space of the rows
+    if len(z) < z.shape[1]:  # n coordinates are enough for n rows
         z = np.transpose(np.linalg.qr(z.T, mode="r"))
     P = m / (m - 1) * (z.T * (q * (1 - u))) @ z
     try:
@@ -348,7 +348,7 @@ def _pays(rows: Rows, k: int, hard: bool) -> bool:
     first, cost = tuning.a_cluster * k + tuning.spare, 0.0
     for F, n in zip(rows.widths, sizes):
         m = min(n, F)
-        # of all components, or of the components that k clusters need
+        # decompose all components, or only the components that k clusters need
         every = not hard or first > tuning.leading_part * m
         part = tuning.all_work * m**3 if every else tuning.leading_work * m**2 * first
         cost += 2.0 * n * F * m + part
@@ -358,7 +358,7 @@ def _pays(rows: Rows, k: int, hard: bool) -> bool:
 
 
 def _with_columns(rows: Rows, xs: list[Array], shifts: list[Array], dtype: Any) -> Rows:
-    """Return the rows with the columns `xs` and `shifts` of each view in place of theirs.
+    """Return the rows with new columns `xs` and `shifts`, one array of each for each view.
 
     Columns, shifts and weights are converted to `dtype`."""
     xs = [np.ascontiguousarray(x, dtype=dtype) for x in xs]
@@ -393,9 +393,9 @@ def total_squares(rows: Rows) -> float:
 def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array]:
     """Return principal components (n, r) of a view for k clusters, and their basis (F, r).
 
-    There are so many that a partition into k clusters costs nearly the same without the rest.
-    `hard`: take only the components that the hard objective needs. The basis is computed from
-    `rows_of_components`, and applied to all rows."""
+    The number r is so large that leaving out the rest hardly changes the cost of a partition into k
+    clusters. `hard`: take only the components that the hard objective needs. The basis is computed
+    from `rows_of_components`, and applied to all rows."""
     rows_used, shift, n_threads = rows_of_components(rows, view), rows.shifts[view], rows.n_threads
     x, weight = rows_used.xs[view], rows_used.weight
 
@@ -442,7 +442,7 @@ def rows_of_components(rows: Rows, view: int) -> Rows:
 
 
 def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
-    """Return the hard objective in one view if k rows, drawn as by k-means++, are centroids.
+    """Return the hard objective in one view with k rows as centroids, drawn as by k-means++.
 
     It is estimated on a sample of the rows."""
     random, index = np.random.RandomState(0), np.flatnonzero(rows.weight)

@@ -56,16 +56,16 @@ class Problem:
     plan: Callable[[SearchParameters, FitContext, float, PowerMean], Plan] = search_plan
     maps: Maps = lambda sample, context: [Identity(x.shape[1]) for x in sample.xs]
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
-    n_map_rows: int = 0  # rows that maps are fitted on, if they are more than the rows of starts
+    n_map_rows: int = 0  # least number of rows in the sample that maps are fitted on
     cache: Cache = False
-    # converts an array `init` that has no centroids, such as memberships, to centroids
+    # converts an array `init` without centroids, such as memberships, to centroids; else None
     given: Callable[[Rows, int], Array | None] = lambda rows, k: None
     unit_centroids: bool = False  # whether centroids are scaled to length one
     rows_name: str = "the map of X"  # what a warning calls the columns of the features
-    least_exponent: float = -math.inf  # of memberships after a hard end, where there are maps
-    # sets what else is fitted, after the rest
+    least_exponent: float = -math.inf  # of memberships, after a hard end on mapped features
+    # sets further attributes of the fitted model
     published: Callable[[Result], None] = lambda result: None
-    # what a fit adds
+    # set by the fit
     schema: Schema = field(default_factory=lambda: Schema(""))
     noise: Noise | None = None  # the rows that get the label -1
     causes: tuple[Cause, ...] = ()  # why clusters of the rows may be missing
@@ -102,7 +102,7 @@ class Problem:
         # The starts, by the critical exponent. Rows are drawn for it in any case, so that later
         # random numbers do not depend on whether it is used.
         exponent, seeds = 0.0, starts.seeding_rows(pool, k, context.random)
-        if params.start != -math.inf or not params.ends_hard:  # else no exponent is seen
+        if params.start != -math.inf or not params.ends_hard:  # else it is not used
             exponent = decompositions.exponent_of_rows(seeds)
         if context.journal.keeps:
             context.journal.begin(history, context.random, sample, exponent, variance, rows.shift)
@@ -125,13 +125,13 @@ class FeatureData:
 
     problem: Problem
     context: FitContext
-    opened: Opened  # all rows with the columns of X, noise without weight
+    opened: Opened  # all rows with the columns of X; noise points have weight zero
     maps: list[Any]  # fitted, of the views
     mapped: bool  # whether the features of some view differ from its columns
     rows: Rows  # all
     search: FeatureLevel  # level of the starts
     pilot: Rows  # for statistics
-    samples: list[Rows]  # of growing size, the first for the starts; none: all rows are
+    samples: list[Rows]  # of growing size, the first for the starts; []: starts use all rows
     base: Rows  # the first sample, or all rows, with stored features where that pays
     components: Compressed | None  # principal components that the starts run on
     pool: Rows  # initial centroids are chosen from these rows
@@ -140,7 +140,7 @@ class FeatureData:
     plan: Plan
     # of each view, the columns that are its features; None: all columns, or mapped features
     columns: list[Array | None]
-    patience: int  # failures in a row that end swaps on larger samples
+    patience: int  # consecutive failures that end swaps on larger samples
 
     def first(self, start: int) -> State:
         """Return the state of a start at its initial centroids.
@@ -168,7 +168,7 @@ class FeatureData:
         return State(pool.on_sphere(theta, theta), self.search.rows.alpha)
 
     def settled(self, state: State, end: StartEnd) -> tuple[State, StartEnd]:
-        """Make the last passes of the search, which starts and swaps leave out.
+        """Make the last passes of the search, if starts and swaps have left them out.
 
         If no start was annealed, compute the exponent at which annealing would have ended. Return
         the state and the end of the start."""
@@ -211,9 +211,8 @@ class FeatureData:
     def later(self) -> list[FeatureLevel]:
         """Return the levels that follow the search, in order.
 
-        After a search on principal components of all rows, that is one level with all features.
-        After a search on a sample, there is a level for each larger sample, and one for all
-        rows."""
+        After a search on a sample: a level for each larger sample, and a level for all rows. After
+        a search on principal components of all rows: one level with all features. Else none."""
         level = replace(self.search, components=None, whole=None)
         if not self.samples:
             return [] if self.components is None else [replace(level, rows=self.base)]
@@ -283,7 +282,7 @@ class FeatureData:
     def spread(self, lines: list[Array]) -> list[Array]:
         """Insert zeros for the columns that were left out, in the features of each view.
 
-        `lines` has an array for each view, whose last axis are the features that were kept."""
+        `lines` has an array for each view. Its last axis has the columns that were kept."""
         views = zip(lines, self.columns, self.opened.xs)
         return [spread_columns(line, index, x.shape[1]) for line, index, x in views]
 
@@ -345,7 +344,8 @@ def _samples(problem: Problem, sample: Opened, rows: Rows, mapping: Mapping, k: 
 
     The list is empty if the starts run on all rows. Views of `rows` with stored features are cut
     into samples as they are, so that no map runs twice."""
-    if rows.stream is None and len(rows.computed) < len(mapping.mapped):  # else it may hold rows
+    # the rows of a stream have no columns in memory
+    if rows.stream is None and len(rows.computed) < len(mapping.mapped):
         xs, maps = [*rows.xs], [*rows.maps]
         for i in rows.computed:
             xs[i], maps[i] = sample.xs[i], mapping.maps[i]
@@ -411,8 +411,8 @@ def _evaluated(
 ) -> tuple[Sums, Sums, float, list[Array]]:
     """Return sums of all rows at the exponent s, sums in the hard limit, inertia and labels.
 
-    The rows are read once for all of them. Labels come in blocks, and only for rows in memory.
-    Without typicality, the inertia is the weighted sum of the least squared distances. `write` is
+    The rows are read once for all results. Labels come in blocks, and only for rows in memory. The
+    inertia is the weighted sum of the least squared distances, without typicality. `write` is
     called with the labels of each block, unless it is None."""
     elsewhere = rows.stream is not None and rows.stream.head is not None
     blocks = list[Array]()
@@ -444,9 +444,9 @@ def _both_sums(
 ) -> _Pair:  # fmt: skip
     """Return the sums of a block at the exponent s, and its sums in the hard limit.
 
-    They are added to the sums `before` of earlier blocks, if there are any. One pass gives
-    both if the fit ends hard and has no typicality: only the objective at the exponent is needed
-    then. Otherwise two passes are made. `take` is called with the index of the first row and the
+    They are added to the sums `before` of earlier blocks, if there are any. One pass gives both if
+    the fit ends hard and has no typicality: of the first sums, only the objective is needed then.
+    Otherwise two passes are made. `take` is called with the index of the first row and the
     labels."""
     soft, hard = before or (None, None)
     one = ends_hard and block.eta is None
@@ -454,7 +454,7 @@ def _both_sums(
     hard, outputs = passes.pass_of_block(
         plain, theta, at, want=wanted, before=hard, hard=True, directions=directions
     )
-    if one:  # without the large array N
+    if one:  # the objective does not need the large array N
         N = np.empty((len(theta), 0))
         soft = replace(hard, N=N, G=hard.G.copy(), Q=hard.Q.copy(), E=hard.E.copy())
     else:
@@ -470,7 +470,7 @@ def _both_sums(
 def _causes(data: FeatureData, rows: Rows, ending: Ending) -> list[Cause]:
     """Return the causes that may explain missing clusters, in the order of trial.
 
-    First, X may have few distinct rows. So may the data that X was computed from. Next, the
+    The causes of the problem come first. If it has none, X may have few distinct rows. Next, the
     features of X may have few distinct rows. Last, given centroids may be equal."""
     problem, sample = data.problem, data.pilot
     xs, weight = data.opened.some()

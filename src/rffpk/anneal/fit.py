@@ -1,9 +1,9 @@
 """A fit on one page: `fit`, for features of rows and for exact kernels.
 
 A start is one run of the algorithm from its own initial centroids. A pass computes weights of the
-rows and moves the centroids once; a stage is a sequence of passes at one exponent. A level has the
-rows on which the centroids of a state move: features of a sample or of all rows, principal
-components of them, or kernels.
+rows and moves the centroids once; a stage is a sequence of passes at one exponent. A level is a
+form of the rows in which centroids move: features of a sample or of all rows, principal components
+of the features, or kernels.
 
 No single start is best on all data: annealing from the critical exponent is best on most data sets
 and poor on skewed ones, where k-means++ is good. So several are run, and the best result is kept.
@@ -23,28 +23,28 @@ from rffpk.rows.sample import Opened
 
 
 class Data(Protocol):
-    """The rows of a fit as features or as kernels, with what parameters say of the fit."""
+    """The rows of a fit, as features or as kernels, with the plan of the fit."""
 
     plan: Plan  # which starts run, and which stage ends the fit
     search: Any  # level of the starts
-    patience: int  # failures in a row that end swaps on larger samples
+    patience: int  # consecutive failures that end swaps on larger samples; 0: no such swaps
 
     def first(self, start: int) -> State:
         """Return the state of a start at its initial centroids."""
 
     def settled(self, state: State, end: StartEnd) -> tuple[State, StartEnd]:
-        """Make the last passes of the search, if starts and swaps leave them out."""
+        """Make the last passes of the search, if starts and swaps have left them out."""
         return state, end
 
     def softened(self, state: State, end: StartEnd) -> tuple[Data, State, StartEnd]:
-        """Make passes at a finite final exponent, if the plan has it after a hard end."""
+        """Make soft passes after a hard search; return the data for the passes that follow."""
         return self, state, end
 
     def later(self) -> list[Any]:
         """Return the levels after the search: larger samples, all rows, or the kernels."""
 
     def sample_of_far_rows(self, level: Any) -> Rows | None:
-        """Return the rows that starts have seen; None if no row of a level can be far from them."""
+        """Return the rows of the starts; None if no row of a level can be far from them."""
         return None
 
     def result(

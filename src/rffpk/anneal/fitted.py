@@ -1,5 +1,5 @@
-"""A fitted model whose centroids are points in a feature space: what it says of rows, and how it
-learns from batches of rows."""
+"""Fitted models, which label new rows and measure distances. Centroids are points in a feature
+space, which batches of rows may move, or weights of the fitted rows for exact kernels."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from rffpk.system.tuning import TUNING
 class RunningSums:
     """Discounted sums over all rows of a stream (docs/math.md, section 18)."""
 
-    N: Array  # (k, F), of features less their shift
-    G: Array  # (k,)
+    N: Array  # (k, F), of shifted features
+    G: Array  # (k,), of weights
     s: float  # the exponent of all passes
 
 
@@ -48,7 +48,7 @@ class Centroids:
     weights: Array  # (k,); sums of features divided by them are the centroids
     counted: int  # number of rows with positive weight
     s: float  # exponent of the passes over batches
-    outliers: Any  # what noise is; None: no row is noise
+    outliers: Any  # decides which rows are noise; None: no row is
     running: RunningSums | None = None  # of batches since the fit
 
 
@@ -59,7 +59,7 @@ class Pass:
     rows: Rows
     theta: Array  # (k, F), centroids less the shift
     sums: Sums
-    outputs: dict[str, Array]  # of the rows
+    outputs: dict[str, Array]  # results for the rows, by name
 
     def distances(self) -> Array:
         """Return Euclidean distances (n, k) of the rows from the centroids.
@@ -73,26 +73,27 @@ class Pass:
 
 @dataclass(frozen=True)
 class CentroidModel:
-    """Centroids in a feature space, with the maps that lead there."""
+    """Centroids in a feature space, with the maps of rows to this space."""
 
     fitted: Centroids
     schema: Schema  # of new rows
-    views: tuple[int, ...]  # the numbers of the tables of the views
+    views: tuple[int, ...]  # the index of the table of each view
     centers: Array  # (k, F)
     exponent: float  # of memberships
     storage: Storage
     n_threads: int
 
-    @config.one_blas_thread()  # rows that are fitted have the features of the fit, to the bit
+    @config.one_blas_thread()  # so that fitted rows have the features of the fit, to the bit
     def one_pass(
         self, xs: list[Array], weight: Array, s: float, want: tuple[str, ...] = (),
         typical: bool = False, whole: bool = False,
     ) -> Pass:  # fmt: skip
         """Make a pass over checked tables and weights at the exponent s.
 
-        `want` names the outputs of each row. If it is empty, noise points get weight zero, so that
-        the sums leave them out. `typical`: use the typicality of the objective. `whole`: keep empty
-        columns of sparse rows, so that the sums have all features."""
+        `want` names outputs of each row, as in `passes.one_pass`. If it is empty, noise points get
+        weight zero, so that the sums leave them out. `typical`: use the typicality of the
+        objective. `whole`: keep empty columns of sparse rows, so that the sums have all
+        features."""
         fitted = self.fitted
         views = mapped_views(fitted.maps, self.views, xs)
         columns, maps = map(list, zip(*self.storage.landmark_views(views, self.n_threads)))
@@ -136,7 +137,7 @@ class CentroidModel:
             yield self.one_pass(part.tables, part.weight, s, want, typical)
 
     def labels(self, X: Any) -> Array:
-        """Return the nearest centroid of each row, or -1 for noise."""
+        """Return the index of the nearest centroid of each row, (n,); -1 for noise points."""
         return joined(part.outputs["labels"] for part in self.passes(X, -math.inf, ("labels",)))
 
     def memberships(self, X: Any, s: float | None) -> Array:
@@ -176,9 +177,9 @@ class CentroidModel:
     def central_rows(self, X: Any, labels: Array, is_cosine: bool) -> list[int | None]:
         """Return the index of a row in the middle of each cluster; None for an empty cluster.
 
-        The middle is by the columns of X, not by the features. `labels` (n,) are the clusters. In a
-        large cluster only evenly spaced rows are compared. `is_cosine`: scale rows to length
-        one."""
+        Distances are measured in the columns of X, not in the features. `labels` (n,) are the
+        clusters. In a large cluster only evenly spaced rows are compared. `is_cosine`: scale rows
+        to length one."""
         members = [np.flatnonzero(labels == j) for j in range(len(self.centers))]
         most = TUNING.sampling.central_rows
         spread = [index[:: max(1, -(-len(index) // most))] for index in members]
@@ -195,7 +196,7 @@ class CentroidModel:
     def updated(
         self, running: RunningSums, x: Columns, weight: Array, discount: float
     ) -> tuple[Array, RunningSums, Array]:
-        """Move the centroids by one pass over a batch of rows x with discounted weights.
+        """Move the centroids by one pass over a batch of rows x (n, d).
 
         The running sums are multiplied by `discount` before the sums of the batch are added. Return
         the centroids (k, F), the running sums, and the labels (n,) before the move."""
@@ -255,7 +256,7 @@ def _middle(x: Columns) -> int:
 # ---- models of exact kernels ---------------------------------------------------------------------
 
 
-# Distances have errors of this part of the numbers that they are differences of.
+# Squared distances are differences of terms, and have rounding errors of this part of the terms.
 _ROUNDING = 1e-12
 
 
@@ -276,13 +277,13 @@ class KernelModel:
 
     fitted: KernelCentroids
     schema: Schema  # of new rows
-    several: bool  # whether X has a view of each kernel
+    several: bool  # whether X has one view for each kernel
     coef: Array  # (k, n), weights of the rows
     exponent: float  # of memberships
     n_threads: int
 
     def labels(self, X: Any) -> Array:
-        """Return the nearest centroid of each row, the first of equals."""
+        """Return the index of the nearest centroid of each row, (n,); the first of equals."""
         # without k(x, x), as it does not change the order of distances
         gaps, _ = self._squares(X)
         return gaps.argmin(axis=1).astype(np.int32)
@@ -298,7 +299,7 @@ class KernelModel:
         return np.sqrt(squares).astype(dtype, copy=False)
 
     def nearest_rows(self, X: Any) -> Array:
-        """Return the row that is nearest to each centroid, (k,)."""
+        """Return the index of the row nearest to each centroid, (k,)."""
         return np.asarray(self._squares(X, "medoids")[0].argmin(axis=0))
 
     def cost(self, X: Any, weight: Any) -> float:

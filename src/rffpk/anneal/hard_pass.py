@@ -71,7 +71,7 @@ def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
     tuning = TUNING.hardpasses
     bounded = most > 1 and rows.n >= tuning.bounds_rows
     bounded = bounded and pass_costs(rows, most)[0] >= tuning.bounds_cost
-    # of the columns of one dense view, or these scaled to length one
+    # one dense view, whose features are its columns, or its rows scaled to length one
     plain = len(rows.xs) == 1 and isinstance(rows.maps[0], Unit | Identity)
     if most < MANY or not plain or rows.sparse_columns:
         return HardPlan(bounded=bounded)
@@ -93,9 +93,9 @@ def undecided(
     """Update the bounds of all rows in place; return a mask (n,) of the rows to visit again.
 
     `bounds` are the upper bounds (n,) of the distances from the centroids of the `labels` (n,),
-    and the lower bounds (n,) of the distances from all other centroids. Since they were made, the
-    centroids have moved by `shifts` (k,). `most_others` (k,) has, for the rows of each cluster,
-    the largest shift of the other centroids that these rows are compared with.
+    and the lower bounds (n,) of the distances from all other centroids. After the bounds were made,
+    the centroids moved by `shifts` (k,). `most_others` (k,) has, for the rows of each cluster, the
+    largest shift of the other centroids that these rows are compared with.
 
     The label of a row cannot change while its lower bound exceeds its upper bound. All other rows
     are visited again. Each bound allows for the rounding of two distances: the distance that it was
@@ -119,7 +119,7 @@ def rounding_errors(rows: Rows, theta: Array) -> Errors:
     as the sum of F products and two squared norms."""
     longest = math.sqrt((rows.scaled(theta.astype(np.float64)) ** 2).sum(axis=1).max())
     terms = theta.shape[1]
-    if rows.sparse_columns:  # whose products are of rows that are not shifted
+    if rows.sparse_columns:  # products use the unshifted rows
         terms = int(np.diff(rows.xs[0].indptr).max())
         longest += float(np.linalg.norm(rows.shift.astype(np.float64)))
     unit = (terms + 8) / 2 * float(np.finfo(rows.dtype).eps)
@@ -235,13 +235,13 @@ def _within_reach(
 
 
 class Need(NamedTuple):
-    """The needs of a pass, in addition to labels that lower the objective."""
+    """What a pass must do, besides finding labels that lower the objective."""
 
     every: bool = False  # compare rows with all centroids
     second: bool = False  # find the squared distances from the second nearest centroids
     bounded: bool = False  # leave out rows that bounds decide, because no distances are needed
-    # Count the rows whose nearest centroid is missing from the candidate lists. The count decides
-    # how passes continue. Where bounds decide rows, only passes over all centroids count them.
+    # Estimate how many rows have a nearest centroid that is missing from their candidate list. If
+    # too many have, compare all rows with all centroids.
     missed: bool = False
     # Make bounds of the distances from all centroids, and leave out the rows that they decide. The
     # other needs are then ignored.
@@ -250,16 +250,16 @@ class Need(NamedTuple):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of the distances of the rows from centroids, and sums that follow their labels.
+    """Bounds of the distances of the rows from centroids, and the sums of the clusters.
 
     The next pass overwrites bounds and labels, as copies of them would double the memory."""
 
     at: Array  # (k, F), the centroids of the pass
     N: Array  # (k, F), the weighted sums of the rows of each cluster, by the scaled weights
     G: Array  # (k,), the weights of the clusters, by the scaled weights
-    largest: Array  # (k,), the largest weights since the last visit of all rows
+    largest: Array  # (k,), the largest weight of each cluster since the last visit of all rows
     upper: Array  # (n,), upper bounds of the distances from the centroids of the labels
-    lower: Array  # (n,), lower bounds of the distances from the other centroids of a comparison
+    lower: Array  # (n,), lower bounds of the distances from all other centroids of the comparison
     visited: int  # number of rows that the pass visited
 
 
@@ -268,8 +268,8 @@ class Assignment:
     """What is known of the rows after a pass; None: not known."""
 
     labels: Array  # (n,)
-    squares: Any  # the weighted sum of their squared norms, or a sum (L,) for each view
-    every: bool  # whether they were compared with all centroids
+    squares: Any  # the weighted sum of the squared norms of the rows, or (L,), one for each view
+    every: bool  # whether the rows were compared with all centroids
     cost: float | None = None  # the hard objective of the labels at the means of their rows
     own: Array | None = None  # (n,), squared distances from the centroids of the labels
     other: Array | None = None  # (n,), squared distances from the second nearest centroids
@@ -288,7 +288,8 @@ def step(
 
     `before` is the assignment of the last pass, or None. The pass takes one of three ways:
 
-    1. If `need.settles`, compare rows with active centroids, or by bounds.
+    1. If `need.settles`, visit only the rows that bounds do not decide. If there are no bounds, or
+       many such rows, compare all rows with all centroids, and make bounds.
     2. If `before.few`, and `need.every` does not demand all centroids, compare each row with its
        candidate list. With `need.missed`, lists that miss too many nearest centroids are not used.
     3. Otherwise compare each row with all k centroids.
@@ -328,7 +329,7 @@ def _are_enough(before: Assignment, at: Array, found: Assignment) -> bool:
     most, beyond = tuning.few_missed * len(found.labels), 0
     if len(moved) <= most:
         return True
-    # by tiles, so that the lists of all centroids are made only where few rows miss them
+    # by tiles: if many rows miss the first lists, the remaining lists need not be made
     for part in row_tiles(len(at), len(at), tuning.compared_numbers):
         inside = (old >= part.start) & (old < part.stop)
         near = _lists(before, at, part)[old[inside] - part.start]
@@ -358,7 +359,7 @@ def _among_all(
     Directions that the last pass used are used again. New directions are looked for in a first
     pass, and where `need` demands all centroids."""
     directions = None if before is None else before.directions
-    if need.second:  # by directions it is not known
+    if need.second:  # directions do not give the second nearest
         sums, outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
     else:
         bounds = None if directions is None else along(directions, theta)
@@ -428,10 +429,10 @@ def _with_bounds(rows: Rows, theta: Array, before: Assignment | None) -> tuple[S
 def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, Assignment] | None:
     """Assign the active rows again: rows whose labels the bounds do not decide.
 
-    Return the sums of all rows, and their assignment. The cluster sums N and the cluster weights G
-    are corrected by the rows that change their cluster. Return None if a pass over all rows is
-    needed: most rows are active, or a cluster lost so much weight that its corrected sums are
-    imprecise."""
+    Return the sums of all rows, and their assignment, which takes over the arrays of `before`. The
+    cluster sums N and the cluster weights G are corrected by the rows that change their cluster.
+    Return None if a pass over all rows is needed: most rows are active, or a cluster lost so much
+    weight that its corrected sums are imprecise."""
     labels, near, bounds = before.labels, before.near, before.bounds
     assert bounds is not None
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
@@ -471,9 +472,9 @@ def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, A
 
 
 def _most_of_others(shifts: Array, near: Array | None) -> Array:
-    """Return the largest shift (k,) among the other centroids that the rows of each cluster see.
+    """Return for each cluster the largest shift (k,) of the other centroids that its rows see.
 
-    The rows of cluster j see the centroids near[j], or all centroids if `near` (k, c) is None."""
+    Rows of cluster j are compared with the centroids near[j], or with all if `near` is None."""
     if near is not None:
         return np.where(near == np.arange(len(near))[:, None], 0, shifts[near]).max(axis=1)
     farthest = int(shifts.argmax())

@@ -1,10 +1,10 @@
 """Checkpoints: files from which a fit goes on after it was interrupted or killed.
 
-A fit is deterministic, given its rows, its parameters and its random numbers. So a checkpoint holds
-no place in the program. It holds the numbers that the calls of the fit have returned, in their
-order, and the state, the random numbers and the history after the last call. A fit that goes on
-does everything between the calls again, on a state that is out of date, and takes the numbers from
-the file. After the last of these calls it has the right state.
+A fit is deterministic, given its rows, its parameters and its random numbers. So a checkpoint need
+not say how far the program came. It holds the numbers that the calls of the fit have returned, in
+their order, and the state, the random numbers and the history after the last call. A resumed fit
+runs the code between the calls again, on a state that is out of date. It takes the results of the
+calls from the file. With the last result it takes the right state.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from rffpk.system.tensor_files import ModelFileError, read_tensors, write_tensor
 T = TypeVar("T")
 
 _FORMAT = "checkpoint of rffpk"
-_START = 128  # bytes, which contain the format of a file of tensors
+_START = 128  # the number of first bytes that contain the format of a file of tensors
 
 
 class FileJournal(Journal):
-    """The results of the calls of a fit, kept in a file that is replaced every `seconds`.
+    """The results of the calls of a fit, kept in a file.
 
-    A call that ends after that time replaces the file."""
+    A call replaces the file if it ends `seconds` or more after the last replacement."""
 
     keeps = True
 
     def __init__(self, path: Any, seconds: float, resume: bool) -> None:
         self.path = output_of(path, "checkpoint", "a path")
         self.seconds, self.resume = seconds, resume
-        self._fit: dict[str, str] = {}  # what distinguishes this fit
-        self._kept: dict[str, str] | None = None  # what distinguishes the fit in the file
+        self._fit: dict[str, str] = {}  # facts that distinguish this fit
+        self._kept: dict[str, str] | None = None  # facts of the fit in the file
         self._numbers: list[Any] = []  # the results of all calls, in order
         self._made = 0  # number of calls of this fit
         self._stored: dict[str, Array] = {}  # the state after the last call in the file
@@ -66,7 +66,7 @@ class FileJournal(Journal):
         self._add(fit)
 
     def cache(self, given: Cache) -> Cache:
-        """Return the parameter `cache`, with "auto" replaced by a limit in bytes from the file.
+        """Return the parameter `cache`; replace "auto" by a limit in bytes, if known from the file.
 
         Whether features are stored changes their last bits, so the limit must stay."""
         if given != "auto":
@@ -191,7 +191,7 @@ def record_of(cls: type[Any], arrays: dict[str, Array]) -> Any:
 
 
 def _is_checkpoint(path: str) -> bool:
-    """Return whether a file begins like a checkpoint: it may be replaced even if it is damaged."""
+    """Return whether a file begins like a checkpoint, so that it may be replaced if damaged."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
@@ -199,7 +199,7 @@ def _is_checkpoint(path: str) -> bool:
 
 
 _REMEDY = "resume=False begins anew and replaces it."
-_LIMIT = "memory limit where none is given"  # kept for all fits that go on from the file
+_LIMIT = "memory limit where none is given"  # a fact that resumed fits keep
 
 
 # ---- what distinguishes fits ---------------------------------------------------------------------

@@ -50,8 +50,8 @@ class KernelProblem:
     # whether all steps of the starts are made with the kernels, none on components of them
     exact: bool = False
     level: type[KernelLevel] = KernelLevel
-    smoothing: float = 0.0  # part of the mean squared norm that is added to squared distances
-    stores_memberships: bool = False  # what a fit adds
+    smoothing: float = 0.0  # squared distances grow by this part of the mean squared norm
+    stores_memberships: bool = False  # set by the fit
 
     def prepare(self, opened: Opened, context: FitContext) -> KernelData:
         """Return the rows with their kernels, and the plan of the starts.
@@ -97,7 +97,7 @@ class ComponentLevel(FeatureLevel):
         x, rows = self.rows.xs[0], self.kernels.rows
         labels = one_pass(self.rows, state.theta, -math.inf, want=("labels",))[1]["labels"]
         W, masses = rows.means(labels, len(state.theta))
-        for j in np.flatnonzero(masses == 0):  # empty clusters: at the nearest row, as seeds are
+        for j in np.flatnonzero(masses == 0):  # empty clusters: at the nearest row, like seeds
             gaps = np.where(rows.counted, ((x - state.theta[j]) ** 2).sum(axis=1), math.inf)
             W[j, gaps.argmin()] = 1.0
         return self.kernels.moved(state._replace(alpha=self.of, assigned=None), W)
@@ -110,9 +110,9 @@ class KernelData(Data):
     problem: KernelProblem
     opened: Opened
     kernels: KernelLevel
-    alpha: Array  # (L,), the weights of the kernels that components are of
+    alpha: Array  # (L,), the weights of the kernels in the sum that has the components
     given: Array | None  # (k, n), initial centroids
-    components: Rows | None  # that initial centroids are chosen from, if not at random
+    components: Rows | None  # initial centroids are chosen on them; None: at random
     search: Any  # level of the starts: components, or the kernels
     plan: Plan
     patience: int = 0  # no swaps on larger samples
@@ -120,7 +120,8 @@ class KernelData(Data):
     def first(self, start: int) -> State:
         """Return the state of a start at its initial centroids.
 
-        On the kernels centroids are weights of the rows, and on components points (k, r)."""
+        If starts run on the kernels, centroids are weights (k, n) of the rows. On components they
+        are points (k, r)."""
         W = self.given
         if W is None:
             W = initial_weights(self.kernels.rows, self.components, self.problem.init)
@@ -141,10 +142,10 @@ class KernelData(Data):
         memory."""
         problem, rows, plan = self.problem, level.rows, self.plan
         history, journal = level.context.history, level.context.journal
-        if problem.annealed and math.isinf(end.s):  # no start was
+        if problem.annealed and math.isinf(end.s):  # no start was annealed
             state, s = journal.run(level.nearly_hard_exponent, state)
             end = end._replace(s=s)
-        if level is not self.search and not plan.swaps:  # the start that was kept ends here
+        if level is not self.search and not plan.swaps:  # the kept start is compared here
             state, cost = journal.run(level.cost, state, -math.inf)
             kept = next(r for r in reversed(history.records) if r.get("outcome") == "kept")
             kept["objective"] = history.unit * cost
@@ -197,7 +198,7 @@ def _weights_after_one_start(data: KernelData) -> Array:
     state, end = anneal(level, data.first(-1)._replace(start=-1), plan.starts[-1])
     state = level.leave(state)
     state, _ = kernels.follow(state, kernels.last_stage(plan.last(end.s), state))
-    # numbers, as components are made of them
+    # a checkpoint must have these numbers, because components are computed from them
     return np.array(
         kernels.context.journal.run(lambda state: (state, state.alpha.tolist()), state)[1]
     )
@@ -299,8 +300,8 @@ def _evaluated(
 ) -> tuple[dict[str, Any], Array]:
     """Return attributes of the fitted model, and squared distances (n, k) from the centroids.
 
-    s is the exponent of memberships if the fit does not end hard, or if all rows of each cluster
-    are equal."""
+    After a hard end the exponent of memberships follows from the shape of the clusters. It is s for
+    all other fits, and if all rows of each cluster are equal."""
     W, alpha, unit = state.theta, state.alpha, rows.context.history.unit
     weights = unit_weights(W)
     Y = rows.multiply(weights, precise=True)
@@ -308,7 +309,7 @@ def _evaluated(
     gaps = gaps_to_centroids(Y.swapaxes(1, 2), squares, alpha)
     labels = gaps.argmin(axis=1).astype(np.int32)
     diagonals = np.stack([kernel.diagonal for kernel in rows.kernels])  # without smoothing
-    # of indefinite kernels negative ones too
+    # indefinite kernels may have negative squared distances
     d = gaps + (alpha @ diagonals)[:, None]
     inertia = float(rows.p @ d[np.arange(rows.n), labels])
     d = np.maximum(d, 0)
@@ -337,8 +338,8 @@ def _ending(rows: KernelRows, fitted: dict[str, Any], d: Array, s: float, plan: 
     """Return the ending of a fit: how many clusters have rows, and different memberships.
 
     `fitted` are the attributes of the fitted model, and `d` (n, k) squared distances from its
-    centroids. s is the exponent of the memberships; in the hard limit, clusters with rows are
-    enough."""
+    centroids. s is the exponent of the memberships. In the hard limit, memberships are not
+    compared."""
     k, labels, centroids = rows.context.k, fitted["labels_"], fitted["_centroids"]
     used = int(np.count_nonzero(centroids.masses))
     ending = Ending(k, used, s, plan.critical, plan.lowered_by)

@@ -1,8 +1,8 @@
 """Steps with exact kernels: centroids are weights W of the rows, moved by products W K.
 
 theta_j = sum_i W_ji phi(x_i) with W_j summing to one, so ||phi(x_i) - theta_j||^2 = K_ii +
-(W K W')_jj - 2 (W K)_ji. One product of K with the centroids, and O(n k) besides, make a step.
-All kernels have one W (k, n).
+(W K W')_jj - 2 (W K)_ji. A step takes one product of K with the centroids, and O(n k) time besides.
+If there are several kernels, W (k, n) is common to all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rffpk.system import config
 from rffpk.system.tiles import run_all, tiles
 from rffpk.system.tuning import TUNING
 
-# Kernel weights that change less are final. Once no centroid moves, that takes one more step.
+# Kernel weights that change by no more have converged. If no centroid moves, one more step is made.
 _EXACT = 1e-12
 
 
@@ -51,7 +51,7 @@ class KernelLevel:
     context: FitContext
 
     def last_stage(self, stage: Stage, state: State) -> Stage:
-        """Return the stage that ends a fit, with the passes that are left."""
+        """Return the stage that ends a fit, with the passes that the start has left."""
         return stage._replace(most=max(stage.most - state.passes, 1))
 
     def first(self, W: Array, alpha: Array) -> State:
@@ -82,7 +82,7 @@ class KernelLevel:
         """Move the centroids to the weighted means of the rows, at the exponent of the stage.
 
         Then update the kernel weights from the costs at the new centroids. Return the state, and
-        two numbers: the record of the step, and the largest change of a kernel weight."""
+        two results: the record of the step, and the largest change of a kernel weight."""
         started, rows, objective = time.perf_counter(), self.rows, self.rows.objective
         k, alpha = len(state.theta), state.alpha
         weights, soft, hard = self._weigh(state, stage.s)
@@ -115,8 +115,8 @@ class KernelLevel:
     def count_distinct(self, state: State, hard: float) -> int:
         """Count the distinct centroids of a state.
 
-        Centroids coincide if their squared distance is a tiny part of the mean cost of a row, by
-        the hard objective `hard`, or a rounding error."""
+        Centroids coincide if their squared distance is at most a rounding error, or a tiny part of
+        the mean cost of a row. `hard` is the hard objective."""
         mixed = state.products @ state.theta.T
         gram = np.einsum("l,lij->ij", state.alpha, mixed, dtype=np.float64)
         squares = gram.diagonal()
@@ -133,7 +133,7 @@ class KernelLevel:
         """Return new centroids (k, n): weights of the rows that sum to one for each centroid.
 
         `weights` (k, n) have the sums G (k,). Centroids of empty clusters move to the costliest
-        rows. The second result is the number of centroids that moved so."""
+        rows. Return also how many of them moved."""
         stays = empty_clusters(G, weights.dtype)
         W = weights / np.where(stays, 1, G)[:, None].astype(weights.dtype)
         empty = np.flatnonzero(stays)
@@ -164,7 +164,7 @@ class KernelLevel:
         return math.sqrt(max(moved, 0.0) / variance) if variance > 0 else 0.0
 
     def _combined(self, state: State) -> tuple[Array, Array, Array]:
-        """Return what squared distances are made of, summed over kernels with their weights.
+        """Return the terms of squared distances, summed over kernels with their weights.
 
         The results are the products (k, n) of centroids and rows, the squared norms (n,) of the
         rows, and the squared norms (k,) of the centroids."""
@@ -184,7 +184,7 @@ class KernelLevel:
         return weigh(*self._combined(state), weight, rule, s, n_threads)
 
     def _disturbed(self, state: State, size: float) -> State:
-        """Move every centroid at random, by `size` of the features' standard deviation."""
+        """Move every centroid at random, by `size` standard deviations of the features."""
         counted = self.rows.counted
         noise = self.context.random.standard_normal(state.theta.shape) * counted
         noise -= noise.sum(axis=1, keepdims=True) / counted.sum() * counted
@@ -195,7 +195,7 @@ class KernelLevel:
 
 
 class KernelRows:
-    """The rows of a fit: weights, objective, and kernels K_l relative to a point near the rows."""
+    """The rows of a fit: weights, objective, and kernels K_l with their origin near the rows."""
 
     def __init__(
         self, kernels: list[FittedKernel], weight: Array, objective: PowerMean,
@@ -310,7 +310,7 @@ class KernelRows:
         hard objective needs, where that pays and memory allows it. Otherwise there are fewer, the
         leading components.
 
-        O(L n^2 r) time for r components, O(L n^3) where few rows have more components."""
+        O(L n^2 r) time for r components, or O(L n^3) if few rows need many components."""
         n, storage, total = self.n, self.context.storage, self.squares(alpha, self.p)
         root, share = np.sqrt(self.p), self.p / self.total_weight
 

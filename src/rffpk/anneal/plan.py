@@ -24,19 +24,19 @@ from rffpk.system.tuning import TUNING
 class SearchParameters:
     """The parameters of a search for centroids: numbers in place of words."""
 
-    k: int  # the number of clusters that is given; 1 where it is to be found
+    k: int  # the number of clusters; 1 if the fit finds the number
     start: float | None  # None: the critical exponent; -inf: no annealing
     factor: float | None  # None: adaptive, as in a Schedule
     passes: int | None
     end: float  # -inf: the hard rule
     until: Until
-    swaps: int | None  # None: automatic, as the number of starts
+    swaps: int | None  # None: automatic, like n_init
     n_init: int | None
     init: Any
     sample: Any
     max_iter: int
     tol: float
-    # whether nothing says where annealing begins, how fast it proceeds, or when it stops
+    # whether no parameter sets where annealing begins, how fast it proceeds, or when it stops
     is_default: bool
     differs: bool  # whether the starts differ in kind
     ends_hard: bool  # whether the exponent falls to the hard rule
@@ -44,7 +44,7 @@ class SearchParameters:
     def starts(self, critical: float, automatic: int) -> list[Start]:
         """Return the starts, whose schedules may depend on the critical exponent.
 
-        `automatic` is their number if `n_init` does not give it. If the starts differ in kind,
+        `automatic` is their number if `n_init` is None. If the starts differ in kind,
         plain k-means and annealing from a low exponent take turns, and the last start is slow
         annealing from the critical exponent.
 
@@ -73,10 +73,10 @@ class SearchParameters:
         return [*(others[i % 2] for i in reversed(range(count - 1))), Start("critical", slow)]
 
     def swaps_of(self, context: FitContext, automatic: bool) -> tuple[int, int]:
-        """Return how many failures in a row end the swaps, and the most centroids of a pass.
+        """Return how many consecutive failures end the swaps, and the most centroids in a pass.
 
-        The first number is 0 if there are no swaps. `automatic`: whether to swap if the parameter
-        does not say. Many centroids are swapped in batches, which need additional centroids."""
+        The first number is 0 if there are no swaps. `automatic`: whether to swap if `swaps` is
+        None. Many centroids are swapped in batches, which add centroids for some passes."""
         k, swaps = context.k, self.swaps
         if swaps is None:
             swaps = min(TUNING.swaps.automatic, TUNING.swaps.a_cluster * k) if automatic else 0

@@ -1,7 +1,7 @@
 """The records of a fit: the objective, and the state that passes change.
 
-Passes over features and passes with exact kernels use the same objective, which has no state. The
-view weights alpha are in the state. Rows have their total weight, sum_i p_i.
+Passes over features and passes with exact kernels use the same objective, which has no state. It
+gets the view weights alpha from the state, and the total weight sum_i p_i from the rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rffpk.system.tuning import TUNING
 T = TypeVar("T")
 
 Eta = Literal["mean", "median"]
-FLOAT32_RANGE = (1e-30, 1e30)  # of parameters, so that float32 holds them too
+FLOAT32_RANGE = (1e-30, 1e30)  # range of parameters, so that float32 holds them, too
 
 
 class State(NamedTuple):
@@ -35,12 +35,12 @@ class State(NamedTuple):
     theta: Array  # (k, F), centroids less the shift; with exact kernels (k, n), weights of rows
     alpha: Array  # (L,), view weights
     start: int = 0  # index of the start
-    passes: int = 0  # of the start, and of all that follows the best start
+    passes: int = 0  # number of passes of the start, and of the stages after the best start
     hard: float = math.inf  # hard objective in the last pass
-    assigned: Assignment | None = None  # of rows, while passes leave out work
+    assigned: Assignment | None = None  # labels and distances by which passes save work
     drawn: Array | None = None  # indices of the rows on which swaps are estimated
-    products: Any = None  # (L, k, n), of theta with exact kernels
-    best: State | None = None  # best of the starts before
+    products: Any = None  # (L, k, n), theta times each of the exact kernels
+    best: State | None = None  # the best of the starts before
 
 
 class Journal:
@@ -62,14 +62,14 @@ class Journal:
 
 
 class PowerMean:
-    """Sum sum_i p_i M_s(d_i1, ..., d_ik), with one view or views of equal weight."""
+    """The objective sum_i p_i M_s(d_i1, ..., d_ik) of one view, or of views of equal weight."""
 
     learns_weights = False  # whether the view weights are learned
     # lambda over sum_i p_i, where lambda is the weight of the entropy of the view weights
     weight_entropy: float = 0.0
     eta: Array | None = None  # reference distances of the typicality
     m: float = 0.0  # fuzzifier of the typicality
-    coverage: Array | None = None  # the shares of the rows that have the views; None: all have all
+    coverage: Array | None = None  # as in `FitContext`
 
     def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
         """Return new view weights (L,) from the costs (L,) of the views at the new centroids.
@@ -79,7 +79,7 @@ class PowerMean:
         return view_weights(costs, constant, self.weight_entropy * total_weight, self.coverage)
 
     def penalty(self, alpha: Array, total_weight: float) -> float:
-        """Return the term of the view weights, which is added to sum_i p_i M_s."""
+        """Return the penalty of the view weights, a term that is added to sum_i p_i M_s."""
         if not self.learns_weights:
             return 0.0
         return view_penalty(alpha, self.weight_entropy * total_weight, self.coverage)
@@ -87,8 +87,10 @@ class PowerMean:
 
 @dataclass(frozen=True)
 class WeightedViews(PowerMean):
-    """Eq. (20) of IP-RFF-MKPKM plus lambda log L, so that it is >= 0; without eta that of MKPK.
-    Section 19 of docs/math.md has that of rows that lack views."""
+    """The objective with learned view weights: eq. (20) of IP-RFF-MKPKM plus lambda log L.
+
+    This constant makes the penalty >= 0. Without eta it is the objective of MKPK plus the constant.
+    For rows that lack views see docs/math.md, section 19."""
 
     weight_entropy: float
     eta: Array | None = None  # (L,)
@@ -98,11 +100,11 @@ class WeightedViews(PowerMean):
     learns_weights = True
 
 
-# ---- reference distances: how far rows are from a centroid whose typicality for it is one half ---
+# ---- reference distances: rows at this distance from a centroid have the typicality one half -----
 
 
 def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
-    """Return eta_l of each view; see `Typicality`."""
+    """Return the reference distances eta_l of the views, (L,); see `Typicality`."""
     if not isinstance(eta, str):
         return np.full(len(rows.xs), float(eta))
     distances, equal = view_variances(rows), rounding_error(rows.dtype)
@@ -111,14 +113,14 @@ def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
         medians = _median_distances(rows.counted())
         distances = np.where(medians > equal * distances, medians, distances)
     least = [equal * isinstance(each, Fourier) for each in rows.maps]
-    return np.where(distances > least, distances, 1.0)  # of equal rows: any number > 0
+    return np.where(distances > least, distances, 1.0)  # for equal rows any number > 0 will do
 
 
 def _median_distances(rows: Rows) -> NDArray[np.float64]:
-    """Return, for each view, the weighted median of squared distances from its median point.
+    """Return, for each view, the weighted median of squared distances from the median point.
 
-    The result (L,) is computed on evenly spaced rows. The median point has the weighted median of
-    each feature."""
+    The result (L,) is computed on evenly spaced rows. The median point of a view has the weighted
+    median of each feature."""
     some = rows.take(np.arange(0, rows.n, -(-rows.n // TUNING.sampling.median_rows)))
     medians = []
     for view in range(len(rows.xs)):
@@ -133,7 +135,7 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
 def _median(values: Array, weight: Array) -> Array:
     """Return the weighted medians (F,) of the columns of values (n, F).
 
-    The median is the least value such that all values up to it have half of the weight."""
+    The median is the least value such that the values up to it have half of the weight or more."""
     if are_ones(weight):  # in a fraction of the time of a sort
         middle = (len(values) - 1) // 2
         return np.partition(values, middle, axis=0)[middle]

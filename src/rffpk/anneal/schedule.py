@@ -1,6 +1,6 @@
 """How a start is annealed: which exponent each stage takes, and when a start ends.
 
-The records that plan a fit are here, too, and what the passes of a fit share.
+The records that plan a fit are here, too, and the context that its passes share.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Schedule:
     passes: int | None = None  # passes of a stage; None: until it converges
     until: Until = "settled"
     noise: float = 0.0  # random displacement of the centroids before each stage
-    exact: bool = True  # whether rows end at the nearest of all centroids, by the hard rule
+    exact: bool = True  # whether a hard end compares rows with all centroids, not with a few
 
     @property
     def ends_hard(self) -> bool:
@@ -56,18 +56,18 @@ class Start:
 class Stage(NamedTuple):
     """Steps at one exponent, until centroids move by at most `tol` or `most` steps are made."""
 
-    name: str  # as the history has it
+    name: str  # in the history
     s: float
     noise: float = 0.0  # random displacement of the centroids before the first step
     tol: float = -1.0  # in standard deviations of the features
     most: int = 1
-    goal: float = math.inf  # over features: it ends if the hard objective will not fall to this
+    goal: float = math.inf  # on features: end early if the hard objective will not fall to this
     # the stage ends after a first step whose hard objective is outside of this range
     usual: tuple[float, float] = (-math.inf, math.inf)
-    # whether it ends with passes over all centroids where rows are compared with few at first
+    # whether the last passes compare rows with all centroids, if earlier passes use a few
     exact: bool = True
-    second: bool = False  # whether the second nearest centroids are needed after it
-    bounded: bool = False  # whether bounds may decide the labels of rows
+    second: bool = False  # whether the second nearest centroids are needed after the stage
+    bounded: bool = False  # whether bounds of distances may decide the labels of rows
 
 
 class StageEnd(NamedTuple):
@@ -121,7 +121,7 @@ class History:
             self.progress.passed(record)
 
     def begin(self, n_starts: int, unit: float, left_out: float, later: list[int]) -> None:
-        """Set how objectives are reported: times `unit`, after `left_out` is added.
+        """Set that objectives are reported as `unit` * (objective + `left_out`).
 
         The progress gets the number of starts, and the numbers of rows of the levels `later`."""
         self.unit, self.left_out = unit, left_out
@@ -164,7 +164,7 @@ class FitContext:
     k: int = 0  # the number of clusters
     storage: Storage = field(default_factory=lambda: Storage("auto"))  # of features
     journal: Journal = field(default_factory=Journal)
-    # (L,), the share of the rows that has each view; None: all have all
+    # (L,), the share of the rows that has each view; None: all rows have all views
     coverage: Array | None = None
 
 
@@ -238,9 +238,10 @@ def _lower(
 ) -> tuple[State, StartEnd, int]:
     """Make soft passes while the schedule lowers the exponent s.
 
-    They end when s reaches its end, the memberships are nearly hard, or no passes are left. They
-    are dropped if the nearly hard objective is hopelessly above `best`. Return the state, the end
-    of the start, and how many passes are left."""
+    If `schedule` has no factor, s falls faster after short stages than after long stages. Passes
+    end when s reaches its end, the memberships are nearly hard, or no passes are left. The start is
+    dropped if its nearly hard objective is hopelessly above `best`. Return the state, the end of
+    the start, and how many passes are left."""
     s, left, objective, noise = schedule.start, schedule.max_iter, math.inf, schedule.noise
     tuning = TUNING.schedule
     factor = tuning.first_factor if schedule.factor is None else schedule.factor
@@ -280,7 +281,7 @@ def _until_objective(
     """Make the passes of a stage one by one, until the objective converges.
 
     The objective has converged if a pass changes it by at most `tol` times its value. `previous` is
-    the objective of the pass before. Return the state, the end of the stage, and whether the
+    the objective before the stage. Return the state, the end of the stage, and whether the
     objective converged, which ends the start. The schedules of the papers use this rule."""
     for steps in range(1, stage.most + 1):
         alone = stage._replace(noise=stage.noise if steps == 1 else 0.0, most=1)
@@ -295,8 +296,8 @@ def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[
     """Replace starts by starts that begin at merged centroids.
 
     If `alone`, return one start. It is annealed from a low exponent, or not annealed if there are
-    `many` clusters. It stops short of convergence, because swaps move many centroids after it. If
-    not `alone`, only the starts that are not annealed are replaced."""
+    `many` clusters. A hard end stops short of convergence, because swaps move many centroids later.
+    If not `alone`, only the starts that are not annealed are replaced."""
     if not alone:
         return [
             replace(each, kind="merged", merges=True) if math.isinf(each.schedule.start) else each
@@ -311,8 +312,9 @@ def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[
 def nearly_hard_exponent(totals: Callable[[float], tuple[float, float]], dtype: Any) -> float:
     """Return the first exponent of a falling sequence at which the memberships are nearly hard.
 
-    Annealing would end there. `totals` takes an exponent, and returns two objectives at fixed
-    centroids: the sum of the power means without their constant, and the hard objective."""
+    Annealing would end there. The last exponent is returned if there is none. `totals` takes an
+    exponent, and returns two objectives at fixed centroids: the sum of the power means without
+    their constant, and the hard objective."""
 
     def is_nearly_hard(s: float) -> bool:
         soft, hard = totals(s)
@@ -332,11 +334,11 @@ class Plan:
     """The starts and swaps that an estimator runs."""
 
     starts: list[Start]
-    most: int  # centroids, with the centroids that swaps add
-    swaps: int = 0  # swaps end after this many failures in a row; 0: no swaps
+    most: int  # the largest number of centroids, with the centroids that swaps add
+    swaps: int = 0  # swaps end after this many consecutive failures; 0: no swaps
     unit: float = 1.0  # objectives are multiplied by it when they are reported
     critical: float = 0.0  # the critical exponent
-    fresh: bool = True  # whether passes after the search have `max_iter` passes of their own
+    fresh: bool = True  # whether stages after the search have `max_iter` passes of their own
     lowered_by: str = "annealing.end"  # the parameter that lowers the last exponent
     # The plan of passes at a finite exponent after a search with a hard end, from the critical
     # exponent and the exponent of memberships.
@@ -356,8 +358,9 @@ class Plan:
     def ended(self, end: StartEnd, converged: bool) -> StartEnd:
         """Return the end of a fit, from the end of its start and its last passes.
 
-        `converged` says whether the last passes converged. They do not lower s. So the fit has not
-        converged if its start did not reach the final exponent, except after a hard end."""
+        `converged` says whether the last passes converged. These passes do not lower s. So the
+        start must have reached its final exponent, too. Only a hard end with `fresh` passes does
+        not need that."""
         reached = (self.fresh and self.schedule.ends_hard) or end.converged
         return end._replace(converged=converged and reached)
 
@@ -368,7 +371,7 @@ class Result:
 
     attributes: dict[str, Any]  # of the fitted model
     end: StartEnd
-    ending: Ending  # which clusters have rows, and can be told apart
+    ending: Ending  # how many clusters have rows and differ
     causes: list[Cause]  # why clusters may be missing
     data: Any  # the rows with their features or kernels, and the objective
     rows: Any  # all rows, with the learned view weights

@@ -44,7 +44,7 @@ class Parts:
     """Features of rows that lack views, completed when they are chosen as initial centroids.
 
     In a view that a row lacks, the centroid gets the features of another row: the row that is
-    nearest in the views that both have. The features are 0, the mean, if no row qualifies."""
+    nearest in the views that both have. If there is none, it gets zeros, which are the mean."""
 
     def __init__(self, rows: Rows, features: Array) -> None:
         assert rows.present is not None
@@ -166,7 +166,7 @@ def k_means_plus_plus(
     drawn, core = random.choice(len(p), 1, p=p / p.sum()), config.backend()
     while True:
         new = distances(drawn)
-        new[drawn, np.arange(len(drawn))] = 0  # whatever rounding makes of it
+        new[drawn, np.arange(len(drawn))] = 0  # without rounding errors
         best = int(core.costs_with(new, nearest, p).argmin())
         chosen, sums = np.append(chosen, drawn[best]), core.lowered(new, best, nearest, p)
         if len(chosen) == k:
@@ -186,7 +186,7 @@ def draw(sums: Array, count: int, random: Any) -> NDArray[np.intp]:
 
 
 def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Array | None:
-    """Return k centroids (k, F), merged from more centroids; None if memory allows only k.
+    """Return k centroids (k, F), merged from more centroids; None if rows or memory allow only k.
 
     m > k centroids are drawn by k-means++, moved by a few passes of k-means, and merged by Ward's
     method. Small clusters are likely to have a centroid among the m. Merging removes the surplus of

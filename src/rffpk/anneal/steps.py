@@ -1,8 +1,8 @@
 """How centroids move in a feature space: by steps.
 
-A step is a pass that computes the weights of the rows and moves all centroids a little. It is one
-of majorisation-minimisation: the objective never rises at a fixed exponent s, and, as M_s increases
-with s, it never rises when s falls either (docs/math.md, section 2).
+A step is a pass that computes the weights of the rows and moves all centroids a little. By
+majorization-minimization, it never raises the objective at a fixed exponent s. As M_s increases
+with s, the objective does not rise when s falls either (docs/math.md, section 2).
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class FeatureLevel:
     variance: float  # total variance of the features; tolerances are relative to it
     objective: PowerMean
     context: FitContext
-    most: int  # centroids, with the centroids that swaps add
-    # principal components that the features are, and their rows with all features
+    most: int  # the largest number of centroids, with the centroids that swaps add
+    # if the features are principal components: the components, and the rows with all features
     components: Compressed | None = None
     whole: Rows | None = None
-    # least tolerance, above which is the sampling error of centroids
+    # least tolerance of the last stage, below the sampling error of centroids
     coarse: float = 0.0
 
     def leave(self, state: State) -> State:
@@ -122,7 +122,7 @@ class FeatureLevel:
         the features. `need` is for one pass of the hard rule by `hard_pass.step`. Without it, the
         core makes the passes over all centroids.
 
-        Return the state and three numbers: the records of the passes, whether the goal of the stage
+        Return the state and three results: the records of the passes, whether the goal of the stage
         is out of reach, and whether rows were compared with all centroids."""
         rows, started = self.at(state), time.perf_counter()
         theta = self._disturbed(rows, state.theta, noise) if noise else state.theta
@@ -154,7 +154,7 @@ class FeatureLevel:
         """Move the centroids of empty clusters to costly rows, in place.
 
         Return the record of the step with the shift, and the number of distinct centroids, after
-        that."""
+        these moves."""
         rows, theta = self.at(state), moved.theta
         repairs = self._relocate(state, theta, empty_clusters(moved.sums.G, rows.dtype))
         relative, absolute = self._close()
@@ -173,7 +173,7 @@ class FeatureLevel:
         distances = pass_of_block(rows, state.theta, -math.inf, want=("distances",))[1]["distances"]
         if rows.eta is not None:
             distances = rows.effective_distances(distances)
-        # d = |phi|^2 + |theta|^2 - 2 phi'theta, here with all in the last part
+        # d = |phi|^2 + |theta|^2 - 2 phi'theta, with zeros for the first two terms
         squares = np.zeros_like(distances[:, 0]), np.zeros_like(distances[0])
         fixed = np.ascontiguousarray(distances.T / -2), *squares, for_core(rows.weight), _core.POWER
         weigh = config.backend().weigh_products
@@ -189,7 +189,7 @@ class FeatureLevel:
         return COINCIDENT / self.rows.total_weight, rounding
 
     def _disturbed(self, rows: Rows, theta: Array, size: float) -> Array:
-        """Move every centroid at random, by `size` of the features' standard deviation."""
+        """Move every centroid at random, by `size` standard deviations of the features."""
         width = float((rows.scaled(np.ones(theta.shape[1])) ** 2).sum())
         spread = size * math.sqrt(self.variance / width)
         noise = self.context.random.standard_normal(theta.shape)
@@ -198,13 +198,13 @@ class FeatureLevel:
     def _relocate(self, state: State, theta: Array, empty: Array) -> int:
         """Move the centroids of empty clusters to the costliest rows, in place.
 
-        `empty` is a mask (k,) of the clusters. Return how many centroids moved: there may be fewer
-        rows with a cost."""
+        `empty` is a mask (k,) of the clusters. Return how many centroids moved. Some stay if fewer
+        rows have a positive cost."""
         rows, count = self.at(state), int(empty.sum())
         own = None if state.assigned is None else state.assigned.own
         if own is None:
             _, chosen = costliest_rows(rows, theta[~empty], count, self.variance)
-        else:  # at the centroids before the step
+        else:  # distances from the centroids before the step
             cost = row_costs(own, rows.weight, self.variance, rows.dtype)
             chosen = features_at(rows, costliest(cost, count), theta)
         if len(chosen):
@@ -271,6 +271,6 @@ def row_costs(nearest: Array, weight: Array, variance: float, dtype: Any) -> Arr
 
 
 def costliest(costs: Array, count: int) -> Array:
-    """Return the indices of the largest positive costs, the largest first, the first of equals."""
+    """Return the indices of the `count` largest positive costs, the largest first."""
     order = np.argsort(-costs, kind="stable")[:count]
     return np.asarray(order[costs[order] > 0])

@@ -1,7 +1,7 @@
 """How centroids move far in a feature space: by swaps.
 
-A swap moves one centroid far, from where its removal raises the hard objective least to a costly
-row, and is kept if it lowers that objective. If there are many clusters, many swaps are made at
+A swap moves one centroid to a costly row: the centroid whose removal raises the hard objective
+least. It is kept if it lowers the objective. If there are many clusters, many swaps are made at
 once: rows become additional centroids, some passes follow, and as many centroids are removed. The
 number of passes then does not grow with the number of clusters.
 """
@@ -33,15 +33,15 @@ from rffpk.system.tuning import TUNING
 def improve(
     level: FeatureLevel, state: State, cost: float, patience: int, later: bool = False
 ) -> State:
-    """Swap centroids until `patience` swaps in a row fail; return the state.
+    """Swap centroids until `patience` consecutive swaps fail; return the state.
 
     Swaps also end when every row lies on a centroid. `cost` is the hard objective at the start,
     and a swap fails if it does not lower the objective. `later`: many centroids were swapped on a
     smaller sample before, so that batches begin smaller."""
     k, journal, tuning = level.context.k, level.context.journal, TUNING.swaps
-    if k >= TUNING.starts.some and level.rows.stream is None:  # batches need a number of each row
+    if k >= TUNING.starts.some and level.rows.stream is None:  # batches keep a cost for each row
         state, cost = _improve_in_batches(level, state, patience, later)
-        # which take as long as with the least number of clusters
+        # swaps one by one then take no longer than with the least number of clusters
         patience = max(1, patience * TUNING.starts.some // k)
     if k >= MANY:  # swaps one by one would take too long
         return state
@@ -91,7 +91,7 @@ def _swap_one(
 def _improve_in_batches(
     level: FeatureLevel, state: State, patience: int, later: bool = False
 ) -> tuple[State, float]:
-    """Swap batches of centroids until a few of the smallest batches have failed in a row.
+    """Swap batches of centroids until a few consecutive batches of the smallest size fail.
 
     The size of a batch is halved when it fails. Return the state and its hard objective."""
     k, journal, tuning = len(state.theta), level.context.journal, TUNING.swaps
@@ -114,11 +114,11 @@ def _improve_in_batches(
 def follow_with_swaps(
     level: FeatureLevel, state: State, stage: Stage, known: FeatureLevel, patience: int
 ) -> tuple[State, StageEnd]:
-    """Make the passes of a stage, at centroids that were found on the level `known`.
+    """Make the passes of a stage, from centroids that were found on the level `known`.
 
     With a `patience` for swaps, centroids may be swapped on drawn rows before these passes. They
-    are swapped if the first pass shows that the sample misjudges the tail of the rows, or
-    if the sample is too small for MANY clusters.
+    are swapped if the hard objective of the first pass is far from its estimate by `known`, or if
+    there are MANY clusters and `known` has few rows of each.
     """
     if not patience:
         return level.follow(state, stage)
@@ -157,11 +157,10 @@ def _improve_on_drawn(
 ) -> State:  # fmt: skip
     """Swap centroids on `count` rows that are drawn by cost and cluster; return the state.
 
-    The probability of a row grows with its share of the total cost `expected`, and with its share
-    of the weight of its cluster, whose inverse weights `of_cluster` (k,) has. Drawn rows are
-    weighted by the inverse of their probability. If rows were drawn uniformly, nearly none would be
-    far from all centroids or in a small cluster. Centroids would then fit only the few rows that
-    are."""
+    The probability of a row grows with its share of the total cost, and with its share of the
+    weight of its cluster. `expected` and `of_cluster` are results of `_expected`. Drawn rows are
+    weighted by the inverse of their probability. If rows were drawn uniformly, too few would be far
+    from all centroids or in a small cluster."""
     context, rows = level.context, level.at(state)
     seed = context.random.randint(2**31 - 1)
     rounding = float(np.finfo(rows.dtype).eps) * level.variance * rows.total_weight
@@ -194,7 +193,7 @@ def _keyed(
 
     `before` is the reservoir of the blocks before, or None. The odds of a row are its weight times
     the sum of two parts: its squared distance from the nearest centroid times `of_cost`, and the
-    number in `of_cluster` (k,) of its cluster."""
+    entry of `of_cluster` (k,) for its cluster."""
     kept = before or Reservoir(count)
     found = one_pass(block, theta, -math.inf, want=("labels", "nearest"))[1]
     odds = of_cost * found["nearest"].astype(np.float64) + of_cluster[found["labels"]]
@@ -206,7 +205,7 @@ def _keyed(
 
 @dataclass
 class Batches:
-    """Swaps of batches of centroids, and the costs of the rows that they are drawn by."""
+    """Swaps of batches of centroids, and the distances by which rows are drawn for them."""
 
     level: FeatureLevel
     _nearest: Array | None = None  # (n,), squared distances from the nearest centroids
@@ -229,7 +228,7 @@ class Batches:
         """Swap `count` centroids; undo that if it does not lower the hard objective `cost`.
 
         Return the state, and the objective of the swap even if it was undone."""
-        if self._nearest is None:  # where a checkpoint knew the cost
+        if self._nearest is None:  # the cost came from a checkpoint
             state, _ = self.cost(state)
         assert self._nearest is not None
         before = self._nearest
@@ -268,7 +267,7 @@ def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
     labels, nearest, second = _two_nearest(rows, state)
     raised = (second.astype(np.float64) - nearest) * rows.weight
     order = np.argsort(np.bincount(labels, raised, len(theta)), kind="stable")
-    # squared distances between the centroids, without the squared length of one
+    # squared distances between centroids i and j, less ||theta_i||^2, which no argmin over j needs
     scaled = rows.scaled(theta)
     apart = (scaled**2).sum(axis=1) - 2 * (scaled @ scaled.T)
     np.fill_diagonal(apart, np.inf)
@@ -301,9 +300,9 @@ def reach_far_rows(
 ) -> tuple[State, bool | None]:
     """Move centroids to rows that are far from all centroids, and make the passes of a stage.
 
-    That is done only where a row of the level costs much more than a row of `seen`, the sample that
-    the starts ran on. It is repeated while it lowers the objective enough. Return the state, and
-    whether the passes of the last success converged. The second is None if nothing was changed."""
+    That is done only if the mean cost of the level's rows is much above the mean cost of `seen`,
+    the rows that the starts ran on. It is repeated while it lowers the objective enough. Return the
+    state, and whether the passes of the last success converged: None if nothing was changed."""
 
     def without_costliest(state: State) -> tuple[State, float]:
         """Return the state, and the mean cost of the rows of `seen` without the costliest rows."""
@@ -384,7 +383,7 @@ def _nearest(level: FeatureLevel, state: State) -> tuple[State, _Nearest]:
 
 
 def _swap(level: FeatureLevel, state: State, known: _Nearest) -> Array | None:
-    """Return the centroids (k, F) after one has moved far; None if every row lies on a centroid.
+    """Return the centroids (k, F) after one of them moved far; None if all rows lie on centroids.
 
     A few candidate rows are drawn as in k-means++, in proportion to their costs. The candidate that
     lowers the objective most becomes a centroid. It replaces the centroid whose removal then raises

@@ -46,7 +46,7 @@ def give(rules: Iterable[Advice], name: str, x: Any, **facts: Any) -> None:
 def is_array_like(kind: type) -> bool:
     """Return whether NumPy converts objects of this type as an array, a sequence or a scalar.
 
-    NumPy would read any other object with items one item at a time."""
+    NumPy would read the items of any other object one at a time."""
     if not any(hasattr(kind, method) for method in ("__iter__", "__getitem__")):
         return True
     arrays = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
@@ -138,12 +138,12 @@ def _table_of(x: Any) -> Array:
     """Return values as an array; of no dimension if they have no common shape."""
     try:
         return x if isinstance(x, np.ndarray) else np.asarray(x, dtype=object)
-    except ValueError:  # arrays whose first dimensions agree alone
+    except ValueError:  # arrays that agree only in their first dimension
         return np.array(None)
 
 
 def _columns_of_objects(x: Any) -> Iterator[tuple[Any, str, Array]]:
-    """Yield the label, the index and the entries of each column that is no array of numbers."""
+    """Yield each column that is no array of numbers: its label, its index as text, its entries."""
     table = _table_of(x)
     if table.ndim == 1:
         yield None, "", table
@@ -221,7 +221,7 @@ def _labels_beside(x: Any) -> tuple[int, ...]:
 
 
 CONTAINERS = (
-    # an array of objects may be a view as a list of rows
+    # not for arrays of objects, which may be views as lists of rows
     Advice(ValueError,
            lambda x, several: several and isinstance(x, (list, tuple)) and len(x) > 0
            and all(getattr(v, "ndim", 0) == 1
@@ -347,8 +347,8 @@ CHOICES = (
 
 # ---- weights and labels of rows ------------------------------------------------------------------
 
-# Products of weights, and of factors of objectives, with squared distances do not overflow up to
-# the largest weight. From the least weight on all bits are kept. float32 holds ratios of weights.
+# Up to MAX_WEIGHT, products of weights, squared distances and factors of objectives do not
+# overflow. From MIN_WEIGHT on they keep all bits. float32 holds ratios from MIN_RATIO on.
 MAX_WEIGHT, MIN_WEIGHT, MIN_RATIO = 1e100, 1e-275, 1e-30
 
 WEIGHTS = (
@@ -372,8 +372,8 @@ WEIGHTS = (
            "the small weights, or weights closer to each other."),
 )  # fmt: skip
 
-# Rules about a frame whose index differs from that of the `first` frame, from a row on: x is the
-# share of the labels that both frames have, 0 if labels repeat.
+# Rules about a frame whose index differs from the index of the frame `first`, first in `row`. x is
+# the share of the labels that both frames have, or 0 if labels repeat.
 ORDERS = (
     Advice(ValueError, lambda x, **_: x == 1,
            "{name}: row {row} is {label!r}, but {other!r} in {first}. Pass "
@@ -402,7 +402,7 @@ def _is_disordered(x: Any) -> bool:
 
 
 def _other_width(x: Any, n: int | None) -> tuple[int, ...]:
-    """Return the shape of a two-dimensional x with another number of columns than n, else ().
+    """Return the shape of a two-dimensional x that does not have n columns, else ().
 
     n=None stands for the number of rows."""
     shape = np.shape(x)
@@ -424,12 +424,12 @@ PAIRS = (
            "pass the kernel values or affinities of new rows with the fitted rows."),
 )  # fmt: skip
 
-# What makes kernel values of matrices whose diagonal is zero. A multiple of the identity adds the
-# same number to the association of all partitions, and the least one makes affinities semidefinite.
+# How to convert matrices whose diagonal is zero to kernel values. A multiple of the identity adds
+# the same number to the association of all partitions. The least that makes W semidefinite is used.
 _VALUES_OF_DISTANCES = "numpy.exp(-D**2 / (2 * (D**2).mean())) of distances D"
 _VALUES_OF_AFFINITIES = "W - numpy.linalg.eigvalsh(W)[0] * numpy.eye(len(W)) of affinities W"
 
-# Rules about rows that are to be features, but look like a kernel matrix: x says of what.
+# Rules about rows of features that look like another matrix: x is their `likeness`.
 FEATURES = (
     Advice(UserWarning, lambda x: x.startswith("distances"),
            "{name}: is symmetric like a matrix of {x}, but read as features. Pass 'precomputed' as "
@@ -440,7 +440,7 @@ FEATURES = (
            "the kernel, which KernelPowerKMeans and the fusions of several kernels take."),
 )  # fmt: skip
 
-# Rules about a kernel matrix whose diagonal is zero: x says what it looks like.
+# Rules about a kernel matrix whose diagonal is zero: x is its `likeness`.
 DISTANCES = (
     Advice(ValueError, lambda x, square: square,
            "{name}: looks like a matrix of {x}, not of kernel values. Pass "
@@ -451,7 +451,7 @@ DISTANCES = (
            + _VALUES_OF_DISTANCES + "."),
 )  # fmt: skip
 
-_SYMMETRY = 1e-6  # entries of a symmetric matrix differ by less of the largest, by rounding
+_SYMMETRY = 1e-6  # mirrored entries may differ by this part of the largest entry, by rounding
 
 
 def likeness(x: Columns) -> str:

@@ -16,22 +16,24 @@ Array = NDArray[Any]
 
 
 class HasArray(Protocol):
-    """An array, or a frame or tensor that NumPy makes one of."""
+    """An array, or a frame or tensor that NumPy converts to an array."""
 
     def __array__(self) -> Any:
         """Return the array."""
 
 
-Numbers = HasArray | list[Any] | tuple[Any, ...]  # an argument that is no word; words are no lists
+Numbers = HasArray | list[Any] | tuple[Any, ...]  # an argument that is not a word
 
-# Weights of landmarks below this part of the largest of a row are zero: they would connect, by an
-# amount that nothing resolves, what is disconnected.
+# Weights of landmarks below this part of the largest weight of a row are set to zero. Otherwise
+# negligible weights would connect separate components of a graph.
 LEAST_WEIGHT = 1e-7
 
 
 class Structure(NamedTuple):
-    """Structured frequencies Omega' = scale H S1 H S2 H S3, with Walsh-Hadamard matrices H of p
-    rows and diagonal matrices S of signs, by blocks of p columns of Omega; the last is cut."""
+    """Structured frequencies: blocks of p columns of Omega, the last cut to D columns in total.
+
+    The transpose of a block is scale H S1 H S2 H S3, with the Walsh-Hadamard matrix H of p rows and
+    diagonal matrices S of signs."""
 
     signs: NDArray[np.int8]  # (blocks, 3, p): S3, S2, S1
     scale: float
@@ -43,7 +45,7 @@ class Structure(NamedTuple):
         return np.hstack([self.columns(d, slice(a, min(a + p, D))) for a in range(0, D, p)])
 
     def columns(self, d: int, part: slice) -> Array:
-        """Return columns of Omega that lie in one block, (d, m), by transforms of unit vectors."""
+        """Return the columns `part` of Omega, (d, m), which lie in one block."""
         p = self.signs.shape[-1]
         block, first = divmod(part.start, p)
         third, second, one = self.signs[block].astype(np.float64)[:, :, None]
@@ -67,9 +69,9 @@ def _hadamard(lines: Array) -> Array:
 
 @dataclass(frozen=True)
 class Fourier:
-    """What makes random Fourier features of rows x: D^(-1/2) [sin(x Omega), cos(x Omega)]."""
+    """The map of rows x to random Fourier features D^(-1/2) [sin(x Omega), cos(x Omega)]."""
 
-    frequencies: Array | Structure  # Omega: (d, D) in the dtype of the rows, or what it comes from
+    frequencies: Array | Structure  # Omega (d, D), in the dtype of the rows, or its structure
 
     def astype(self, dtype: Any) -> Fourier:
         """Return the map for rows of a dtype."""
@@ -78,7 +80,7 @@ class Fourier:
 
     @property
     def n_frequencies(self) -> int:
-        """D."""
+        """The number of frequencies, D."""
         given = self.frequencies
         return given.n_frequencies if isinstance(given, Structure) else given.shape[1]
 
@@ -90,14 +92,16 @@ class Fourier:
 
 @dataclass(frozen=True)
 class Landmarks:
-    """Landmark features phi = sum_t z_t C_t over the r landmarks y_t nearest to a row x, of equally
-    near ones the first, with z_t = exp(-scale ||x - y_t||^2), over their sum."""
+    """The map of rows x to landmark features phi = sum_t z_t C_t / sum_t z_t.
+
+    The sums are over the r landmarks y_t nearest to x, with z_t = exp(-scale ||x - y_t||^2). If
+    landmarks are equally near, the first are taken."""
 
     points: Array  # (m, d): y_t
     n_neighbours: int  # r, from 1 to min(m, MOST_NEIGHBOURS of the core)
-    scale: float  # finite, >= 0; 0: 1 / (2 mean of the r squared distances) of each row
+    scale: float  # finite, >= 0; 0: for each row, 1 / (2 mean of its r squared distances)
     coordinates: Array  # (m, q): C_t
-    least_weight: float = LEAST_WEIGHT  # over the largest of a row; smaller ones are zero
+    least_weight: float = LEAST_WEIGHT
 
     @property
     def width(self) -> int:
@@ -107,7 +111,7 @@ class Landmarks:
 
 @dataclass(frozen=True)
 class Unit:
-    """What makes features of dense rows by scaling them to length one; zeros stay."""
+    """The map of dense rows to rows of length one; rows of zeros stay."""
 
     width: int  # the number of features, and of columns
 
@@ -120,7 +124,7 @@ class Identity:
     width: int  # the number of features, and of columns
 
     def _view(self, X: Any) -> tuple[Any, Identity]:
-        """Return the rows and their map, which has fewer columns where empty ones are left out."""
+        """Return the rows and their map, which has fewer columns if empty columns are left out."""
         return X, Identity(X.shape[1])
 
     def _features(self, X: Any) -> Any:

@@ -22,7 +22,7 @@ from rffpk.rows.table import Columns, rows_differ
 from rffpk.rows.weights import ENDLESS, ones
 
 Auto = Literal["auto"]
-Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are found
+Level = Literal["coarse", "auto", "fine"]  # values of n_clusters, whose number the fit finds
 
 MAX_WEIGHT = advice.MAX_WEIGHT
 _MAX_INT = 2**63 - 1  # the core counts in int64
@@ -32,7 +32,9 @@ MAX_S = -0.2  # the largest exponent whose weights float32 can hold up to k = 10
 
 @contextlib.contextmanager
 def named(name: str, *tables: Any) -> Iterator[None]:
-    """Add the name of an argument to errors raised inside, and a cause that the tables show."""
+    """Add the name of an argument to errors raised inside.
+
+    If one of the `tables`, values that were to be converted, shows the cause, add it, too."""
     try:
         yield
     except OverflowError as error:
@@ -110,7 +112,7 @@ def check_real(
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         also = f" or {also}" if also else ""
         raise TypeError(f"{name}={value!r}: must be a number{also}.")
-    value = value.item() if isinstance(value, np.generic) else value  # bounds may exceed its range
+    value = value.item() if isinstance(value, np.generic) else value  # bounds may exceed its dtype
     with named(name):  # an integer may be beyond the range of float64
         finite = math.isfinite(value)
     if not finite:
@@ -119,7 +121,7 @@ def check_real(
 
 
 def check_exponent(s: Any) -> float:
-    """Return `s` of memberships: at most MAX_S, or minus infinity."""
+    """Check the exponent s of memberships, at most MAX_S or minus infinity; return it."""
     if isinstance(s, (float, np.floating)) and s == -math.inf:
         return -math.inf
     return check_real(s, "s", high=MAX_S)
@@ -177,7 +179,7 @@ def _columns_of(values: Any, name: str) -> list[tuple[Any, Any]]:
         array = np.asarray(values)
     except ValueError:
         return []
-    except (TypeError, RuntimeError) as error:  # of tensors, which say what to call
+    except (TypeError, RuntimeError) as error:  # tensors say what to call
         raise TypeError(f"{name}: does not become an array. {error}") from error
     objects = array.dtype == object and array.ndim == 2
     return [*enumerate(array.T)] if objects else [(None, array)]
@@ -202,7 +204,7 @@ def check_finite(x: Any, name: str, raw: Any, schema: Any) -> None:
 
     x is an array or a CSR matrix, converted from `raw`, whose column names the message uses. NaN is
     allowed in dense rows if the schema says that rows may lack views."""
-    values = x.data if sparse.issparse(x) else x  # its own sum would sum duplicates in place
+    values = x.data if sparse.issparse(x) else x  # a sparse sum would merge duplicates
     with np.errstate(over="ignore", invalid="ignore"):
         if sklearn.get_config()["assume_finite"] or np.isfinite(values.sum()):
             return
@@ -265,8 +267,8 @@ def check_row_labels(X: Any, sample_weight: Any = None, table: Any = None) -> No
     """Raise a ValueError if the pandas indices of the arguments differ.
 
     The arguments are the views of X or X itself, the weights, and a table of the rows. Rows are
-    matched by position, which is wrong if indices differ. A default index is compared, too. It may
-    be what `reset_index` has left of a frame in another order, which cannot be detected."""
+    matched by position, which is wrong if indices differ. Default indices are compared, too. If
+    `reset_index` has hidden another order of the rows, that cannot be detected."""
     several = isinstance(X, (list, tuple))
     labelled = [(f"X[{i}]", x) for i, x in enumerate(X if several else ()) if has_index(x, 2)]
     labelled += [(name, x) for name, x in (("X", X), ("table", table)) if has_index(x, 2)]
@@ -299,9 +301,10 @@ def check_finite_kernel(values: Array) -> None:
 
 
 def check_weighted_variance(weighted: float, plain: float, resolved: float, dtype: Any) -> None:
-    """Raise a ValueError if row weights leave less than the share `resolved` of the plain variance.
+    """Raise a ValueError if `weighted` is less than the share `resolved` of `plain`.
 
-    Rounding errors of the heavy rows then hide the light rows."""
+    They are the variances with row weights and without. Rounding errors of the heavy rows then hide
+    the light rows."""
     if weighted < resolved * plain:
         remedy = ", or pass float64" if dtype == np.float32 else ""
         raise ValueError(

@@ -1,5 +1,5 @@
-"""What rows come in, and what the values of a column are, whatever type the column has: numbers,
-words, gaps or times."""
+"""Containers of rows, such as frames, and the kinds of the values in a column: numbers, words, gaps
+or times. Classes of the values decide, not the type of the column."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _kind_of(cls: type) -> Kind:
     """Return the kind of the values of a class."""
     if cls.__name__ in _GAPS:
         return "gap"
-    # numpy.timedelta64 says that it is an integer, and dates of NumPy become numbers like any
+    # a numpy.timedelta64 is registered as an integer, and NumPy converts both to numbers
     if issubclass(cls, (np.datetime64, np.timedelta64)) or any(hasattr(cls, a) for a in _TIMES):
         return "time"
     if issubclass(cls, (bool, np.bool_)):

@@ -83,7 +83,7 @@ def source_of(X: Any) -> Any:
     def blocks() -> Iterator[Any]:
         return (part.compute() for part in parts)
 
-    blocks.fresh = True  # type: ignore[attr-defined]  # not copied
+    blocks.fresh = True  # type: ignore[attr-defined]  # new arrays, which need no copy
     return blocks
 
 

@@ -1,8 +1,8 @@
 """Rows in the partitions of Dask collections, which stay on the workers of a cluster.
 
-A pass is one task for each partition, or for sixteen small ones, and tasks that join sixteen
+A pass has one task for each partition, or for sixteen small partitions. Further tasks join sixteen
 results at a time, in the order of the partitions. So the bits do not depend on which worker visits
-which partition, and Dask computes again what a lost worker held.
+which partition. Dask computes again what a lost worker held.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from rffpk.rows.weights import are_ones
 from rffpk.system import config
 from rffpk.system.tuning import TUNING
 
-# From how many bytes on Dask warns of arguments; centroids may take more.
+# The number of bytes above which Dask warns of large arguments; centroids may take more.
 _LARGE = "distributed.admin.large-graph-warning-threshold"
-_configuring = threading.Lock()  # Dask's configuration is that of all threads
+_configuring = threading.Lock()  # all threads share Dask's configuration
 
 Views = list[Array]
 
@@ -46,7 +46,7 @@ class Block(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why a partition is refused: Dask would log what a task raises."""
+    """The error of an invalid partition, returned by a task: Dask would log a raised error."""
 
     error: Exception
 
@@ -202,8 +202,8 @@ def make_partitions(
 ) -> Partitions:
     """Hold a Dask collection, or one for each view, on the workers; return its rows.
 
-    The workers compute the partitions once. The first rows are fetched and checked here. They
-    determine the shape and the dtype."""
+    The workers compute the partitions once. If there are many small partitions, a task visits a
+    group of them. The first rows are checked here, and determine the shape and the dtype."""
     listed = isinstance(X, (list, tuple))
     wait_for_workers(client)
     persisted = [check_columns(x).persist() for x in (X if listed else [X])]

@@ -1,6 +1,6 @@
 """A sample of distinct rows, which depends on the rows and their weights alone.
 
-The order of the rows, the blocks, and copies in place of weights make no difference.
+The order of the rows, the cuts into blocks, and equal rows in place of weights make no difference.
 
 Each row has a hash of its numbers. The distinct rows with the least hashes are a random sample of
 all distinct rows (Broder: On the resemblance and containment of documents. SEQUENCES 1997).

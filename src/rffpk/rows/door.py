@@ -1,4 +1,4 @@
-"""The views that `fit` and `predict` are given: a list of arrays, or columns of one table."""
+"""Checks of X in `fit` and `predict`: one array, a list of views, or views in one array."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Shape(NamedTuple):
     n_columns: int  # summed over all arrays of X
     widths: tuple[int, ...]  # numbers of columns of the views
     listed: bool = False  # whether X was a list of views
-    columns: tuple[slice | NDArray[np.intp], ...] = ()  # of each view, if X is one array; (): all
+    columns: tuple[slice | NDArray[np.intp], ...] = ()  # of each view in one array X; (): all
     names: tuple[tuple[str, ...], ...] = ((),)  # column names of each array; (): no names
     in_float64: bool = False  # whether squares of fitted rows leave the range of float32
     # index of the table of each fitted view; index len(widths) is the table of all columns
@@ -131,7 +131,7 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
     if schema.kind == "kernels":
         X = _written_out(X, "X")
     x, small = X, None
-    # of an array of float32 or float64 there is nothing to ask but whether its numbers are finite
+    # arrays of float32 and float64 need only the test for finite numbers
     if type(X) is not np.ndarray or X.dtype.char not in "fd":
         if not sparse.issparse(X):
             checks.check_plain(X, "X")

@@ -1,9 +1,9 @@
 """Rows drawn at random: samples of rows that are read in any order, and initial centroids.
 
-A sample depends on a seed and on the indices of the rows alone: not on how the rows are cut into
-blocks, nor on who reads them. Row i has a key: an exponential variable, from a counter-based
-generator at position i, over its weight w_i. A sample of m rows has the m least keys. So smaller
-samples are parts of larger samples, and each next row is drawn in proportion to its weight
+A sample depends on a seed, and on the indices and weights of the rows. It does not depend on the
+blocks or on who reads them. Row i has a key: an exponential variable, from a counter-based
+generator at position i, divided by its weight w_i. A sample of m rows has the m least keys. So
+smaller samples are parts of larger samples, and each next row is drawn in proportion to its weight
 (Efraimidis, Spirakis: Weighted random sampling with a reservoir. Inf. Process. Lett. 2006).
 """
 
@@ -24,9 +24,9 @@ from rffpk.rows.weights import are_ones
 from rffpk.system.linalg import gaps_of
 from rffpk.system.tuning import TUNING
 
-# From this number of clusters on the cost of a fit is proportional to the number: initial centroids
-# are drawn, and centroids are moved, in batches. docs/maintainers/annealing.md has the
-# measurements.
+# From this number of clusters on, initial centroids are drawn in batches, and centroids are swapped
+# in batches. The cost of a fit is then proportional to the number. docs/maintainers/annealing.md
+# has the measurements.
 MANY = 100
 
 
@@ -68,7 +68,7 @@ class Sample:
         order = least[np.argsort(self.indices[least], kind="stable")]  # fast, as most rise already
         if len(order) > m:
             order = np.delete(order, np.flatnonzero(keys[order] == threshold)[m - len(order) :])
-        first = np.array_equal(order, np.arange(len(order)))  # no copy of what may be large
+        first = np.array_equal(order, np.arange(len(order)))  # saves a copy
         part: Any = slice(len(order)) if first else order
         return self.indices[part], [array[part] for array in self.arrays], threshold
 
@@ -169,9 +169,9 @@ class Draws:
     """Draws of k rows as by k-means++ without local trials, in batches.
 
     `chosen` are their indices. `labels` says which chosen row is nearest to each row. A batch has
-    half as many rows as are already chosen. Rows are drawn in proportion to their costs, and some
-    are rejected, so that each is distributed like a draw after the rows before it. The cost is O(n
-    k F) time in some tens of passes."""
+    half as many rows as are already chosen. Rows are drawn in proportion to their costs. Some are
+    rejected, so that an accepted row has the distribution of a single draw after the rows before
+    it. The cost is O(n k F) time in some tens of passes."""
 
     def __init__(self, rows: Rows, seeds: Any, weight: Array, k: int, random: Any) -> None:
         """Draw k of the n rows, batch by batch.

@@ -1,4 +1,4 @@
-"""The pass over rows, steps of passes, and what single passes tell: means, variances, costs."""
+"""The pass over rows, steps that move centroids, and means, variances and costs by one pass."""
 
 from __future__ import annotations
 
@@ -148,9 +148,10 @@ def _reach(marks: Landmarks, parts: LandmarkParts) -> Array:
 
     The nearest landmarks of a row within this reach of the part's mean all have the coordinates
     of the part. Landmarks of the part lie in a ball of radius R around the mean, and g is the
-    distance from the mean to the closest ball of a part with other coordinates. A row within r of
-    the mean has its own landmarks within r + R, and all others beyond g - r. So the reach is
-    (g - R) / 2, minus rounding errors. A part with fewer landmarks than neighbors has none."""
+    distance from the mean to the closest ball of a part with other coordinates. If a row is within
+    r of the mean, the landmarks of the part are within r + R of the row. Landmarks with other
+    coordinates are beyond g - r. So the reach is (g - R) / 2, minus rounding errors. It is 0 for a
+    part with fewer landmarks than neighbors."""
     dtype = parts.means.dtype
     lines = np.unique(np.asarray(parts.lines), axis=0, return_inverse=True)[1].ravel()
     points, means = marks.points.astype(np.float64), parts.means.astype(np.float64)
@@ -222,7 +223,7 @@ def _exact_cost(theta: Array, block: Rows, before: float | None) -> float:
     """Add the cost of a block, computed from differences, to the cost of the blocks before it."""
     cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
     columns = [x for i, x in enumerate(block.xs) if i not in block.computed]
-    if skip_zeros(*columns):  # of many columns
+    if skip_zeros(*columns):  # sparse rows may have many columns
         step = max(1, min(step, TUNING.tiles.row_numbers // len(scale)))
     for begin in range(0, block.n, step):
         part = block.take(slice(begin, begin + step))
@@ -329,7 +330,7 @@ def _arguments(
     rule = _core.HARD if math.isinf(s) else _core.BOTH if hard else _core.POWER
     xs, omegas, shifts, alpha, weight, options, _ = rows.of_core
     if rows.eta is not None:
-        # summed in order, with the rounding of steps that learn the weights
+        # summed in the order of `take_steps`, so that the rounding errors are equal
         combined = np.cumsum(np.atleast_2d(rows.eta) * rows.alpha, axis=1)[:, -1]
         eta = np.array(np.broadcast_to(combined, len(theta)))
         eta = eta if rows.present is None else aligned(rows.eta)

@@ -42,7 +42,7 @@ class OfCore(NamedTuple):
     """The arguments of the core that depend on rows alone. All arrays are aligned."""
 
     xs: list[Columns]
-    omegas: list[Array | None]  # frequencies of each view, None without dense ones
+    omegas: list[Array | None]  # dense frequencies of each view; None: it has none
     shifts: list[Array]
     alpha: Array
     weight: Array | None  # None: all weights are one
@@ -54,13 +54,13 @@ class OfCore(NamedTuple):
 class Rows:
     """The rows of all views, with the maps and shifts that define their features.
 
-    Arrays share one dtype, float32 or float64, except `alpha`. `xs` has no rows of a stream."""
+    Arrays share one dtype, float32 or float64, except `alpha`. For a stream, `xs` has no rows."""
 
     xs: list[Columns]  # L arrays (n, d_l), or sparse rows
     maps: list[Map]  # L
     shifts: list[Array]  # L arrays (F_l,), the mean features
     alpha: NDArray[np.float64]  # (L,)
-    weight: Array  # (n,), of all rows of a stream, too; to be multiplied by ...
+    weight: Array  # (n,), also for a stream; to be multiplied by ...
     weight_unit: float  # ... a power of two that keeps float32 sums in range
     n_threads: int
     # reference distances (L,), equal for all centroids; None: no typicality
@@ -68,7 +68,7 @@ class Rows:
     m: float = 0.0  # fuzzifier of the typicality
     stream: Stream | None = None
     begin: int = 0  # for a block of a stream: the index in the stream of its first row
-    present: Array | None = None  # (n, ceil(L / 8)): which views rows have, as bits; None: all
+    present: Array | None = None  # (n, ceil(L / 8)): bits of the views of a row; None: all views
     # (L,), the shares of the rows that have the views, in a fit to rows that may lack views
     coverage: NDArray[np.float64] | None = None
     unit_centroids: bool = False  # whether centroids are scaled to length one
@@ -79,8 +79,8 @@ class Rows:
     widths: tuple[int, ...] = field(init=False)  # the numbers of features F_l
     shift: Array = field(init=False)  # (F,)
     computed: tuple[int, ...] = field(init=False)  # views whose features are not their columns
-    # the length up to which centroids are rounding errors, and are not scaled to length one; 0 if
-    # none is
+    # centroids of at most this length are rounding errors, and are not scaled to length one; 0 if
+    # no centroids are scaled
     least_length: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -220,10 +220,10 @@ class Rows:
         return (present_views(self.present, len(self.xs)) @ (numbers * self.alpha))[:, None]
 
     def renormalised(self) -> Rows:
-        """Rescale the weights of rows that lack views, so that costs become distances.
+        """Rescale the weights of the rows, so that costs are means over the views of each row.
 
         Each row's weight is divided by the sum of the view weights of the views that the row has.
-        Its view weights then sum to one."""
+        So the row counts as if these view weights summed to one."""
         rows = replace(self, alpha=positive(self.alpha))
         total = rows.combined(np.ones(len(self.xs)))[:, 0]
         return replace(rows, weight=np.ascontiguousarray(self.weight / total, dtype=self.dtype))
@@ -291,7 +291,7 @@ def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
     return [*(before or []), [x[index] for x in block.xs]]
 
 
-# ---- which views rows have: one lacks a view where all of its numbers there are NaN --------------
+# ---- which views rows have: a row lacks a view if it has NaN in the columns of the view ----------
 
 
 def aligned(array: Array) -> Array:

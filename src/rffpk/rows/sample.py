@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from rffpk.rows.distinct import DistinctRows
 
 
-# Variances are computed from squares about the mean of the first rows. If this is so far from the
-# mean of all rows that rounding errors exceed this part of the variance, they are computed again.
+# Variances are computed from squares about the mean of the first rows. If the mean of all rows is
+# so far away that rounding errors exceed this part of the variance, they are computed again.
 _IMPRECISE = 1e-6
 
 
@@ -48,14 +48,14 @@ class Sampling(NamedTuple):
     """How rows are sampled."""
 
     size: int  # of the sample
-    first: int | None  # of growing samples; None: there is one
+    first: int | None  # the least size of growing samples; None: the sample does not grow
     seed: int
     n_threads: int
 
     def sizes(self, xs: list[Array]) -> list[int]:
         """Return the sizes of the growing samples, for rows with the tables `xs`.
 
-        The sizes start at `first`, and each is a fixed factor larger, while its copy is small
+        The sizes start at `first`, and grow by a fixed factor while a copy of the sample is small
         enough. If `first` is None, return only `size`."""
         sizes = [self.size if self.first is None else self.first]
         growth, copied = TUNING.sampling.growth, TUNING.sampling.copy_bytes
@@ -87,7 +87,7 @@ def sampling(
     copy of the generator `random`, whose state is not changed."""
     k = 1 if isinstance(n_clusters, str) else int(n_clusters)
     first = None if sample is None else sample_size(k, sample)
-    seed = int(deepcopy(random).randint(2**31 - 1))  # small fits do not depend on samples
+    seed = int(deepcopy(random).randint(2**31 - 1))  # later draws do not depend on it
     size = max(sample_size(k), least, first or 0)
     return Sampling(size, first, seed, config.n_threads(n_jobs))
 
@@ -168,7 +168,7 @@ def column_moments(x: Array, weight: Array, n_threads: int, shift: Array | None 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
 def _first_mean(x: Columns, weight: Array) -> Array:
     """Return the mean (d,) of the first rows of positive weight, or zeros if there is none."""
-    first = x[: _core.SLOT_ROWS]  # a source has them, too
+    first = x[: _core.SLOT_ROWS]  # the first block of a source has them, too
     first = of_positive_weight(first, weight[: len(first)])  # rows of weight zero may be far away
     if not len(first):  # of a view that the first rows lack
         return np.zeros(x.shape[1], x.dtype)
@@ -194,12 +194,12 @@ class Opened:
     n: int
     counted: int  # the number of rows of positive weight
     how: Sampling
-    sample: Sample | None  # None: all rows are in arrays, and no smaller sample is wanted
+    sample: Sample | None  # None: the sample is all rows, which are in memory
     odds: Array  # the weights (n,) that rows were sampled with
     stream: Stream | None = None
     _moments: dict[int, Moments] = field(default_factory=dict)  # by the indices of tables
     _there: list[Array] = field(default_factory=list)  # for a stream: `there_of` each table
-    left_out: bool = False  # whether rows have lost the weight that they were drawn by
+    left_out: bool = False  # whether rows have got the weight zero after they were sampled
     in_memory: bool = True  # whether X was rows in memory, whose labels are kept
 
     @property
@@ -226,7 +226,7 @@ class Opened:
             return self
         weight = np.where(rows, 0.0, self.weight)
         if self.stream is not None and are_ones(self.weight):
-            weight = ~rows  # a source may have many
+            weight = ~rows  # a mask takes less memory
         stream = None if self.stream is None else replace(self.stream, weight=weight)
         return replace(
             self, weight=weight, counted=int(np.count_nonzero(weight)), stream=stream,
@@ -333,7 +333,7 @@ class Opened:
             return []
         first = sample_size(k, sample)
         if first >= self.counted:
-            # a stream with many rows of weight zero has no other rows in arrays
+            # a stream with many rows of weight zero: only the sample is in memory
             return [] if self.stream is None else [self.how.size]
         sizes = self.how._replace(first=first).sizes(self.tables)
         return [m for m in sizes if m == first or 2 * m <= self.counted]
@@ -456,7 +456,7 @@ class _Reading(NamedTuple):
     to_distinct: DistinctRows | None = None
 
     def visit(self, head: _First | None, part: Part, shared: None, before: _Known | None) -> _Known:
-        """Update what is known of the rows before with one block; return it.
+        """Add one block to what is known of the rows `before` it, and return the result.
 
         `head` has the facts of the first rows, or None: they are taken from the first block."""
         tables, weight, begin, shape, _ = part

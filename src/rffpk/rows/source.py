@@ -66,7 +66,7 @@ class Stream:
     listed: bool  # whether X is a list of sources
     schema: Schema  # the rules that blocks must follow
     weight: Array  # (n,), or a mask; ENDLESS weights of one for a source without weights
-    n_weights: int = ENDLESS  # number of weights of the caller
+    n_weights: int = ENDLESS  # number of weights that the caller gave
     n: int | None = None  # known after the first read, like `dtype`
     dtype: Any = None
     # converts the tables of a block to the tables of a pass
@@ -156,7 +156,7 @@ class Stream:
 
         Tables are copied if the source may overwrite its blocks later."""
         begin, schema = 0, self.schema
-        fresh = self.listed or hasattr(self.sources[0], "fresh")  # other blocks may change later
+        fresh = self.listed or hasattr(self.sources[0], "fresh")  # else they may be overwritten
         for block in blocks:
             if isinstance(block, list) or len(block):
                 with in_block(begin):
@@ -240,7 +240,7 @@ def digest(arrays: list[Array]) -> int:
     crc = 0
     for x in arrays:
         words = x.reshape(-1).view(np.uint8)
-        # rows of as many words as there are sums might change places
+        # if a row has as many words as there are sums, rows could be exchanged without a change
         lanes = _LANES[x.strides[0] % (8 * _LANES[0]) == 0]
         end = len(words) // (8 * lanes) * (8 * lanes)
         sums = np.add.reduce(words[:end].view(np.uint64).reshape(-1, lanes), axis=0)

@@ -30,7 +30,9 @@ Cache = Auto | bool | int
 
 
 def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
-    """Estimate the cost per row of a pass that computes features, and over stored features."""
+    """Estimate the costs per row of a pass that computes features, and of one over stored features.
+
+    The second is infinite for sparse columns, which are never stored as dense features."""
     fused, tuning = 0.0, TUNING.storage
     for x, mapped in zip(rows.xs, rows.maps):
         fused += tuning.read_cost * entries_a_row(x)
@@ -56,7 +58,7 @@ def projection_cost(x: Columns, frequencies: Array | Structure) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Written(Fourier):
-    """Structured frequencies, written out."""
+    """Structured frequencies, written out as a matrix."""
 
     origin: NDArray[np.int8]  # the signs that they come from
 
@@ -242,7 +244,7 @@ class Mapping:
     views: tuple[int, ...]  # the index of the table of each view
     storage: Storage
     n_threads: int
-    coverage: NDArray[np.float64] | None  # the shares of rows that have the views; None: all rows
+    coverage: NDArray[np.float64] | None  # (L,), as in `Rows`; None: no row lacks a view
     unit_centroids: bool = False
 
     @cached_property

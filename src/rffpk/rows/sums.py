@@ -1,7 +1,7 @@
-"""What follows from squared distances: weights of rows, sums of a pass, view weights.
+"""Weights of rows from squared distances, the sums of a pass, and view weights.
 
-Weights follow the power mean, the hard rule and typicality. Sums are additive over rows, and
-give the objectives.
+The weights of rows follow from the power mean, the hard rule and typicality. The sums of a pass
+give the objectives. Sums of several parts of the rows are added.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Sums:
 
 
 class Step(NamedTuple):
-    """A step of a fit. Costs are at the centroids before it; none is negative."""
+    """A step of a fit. Costs are at the centroids before the step; none is negative."""
 
     soft: float  # sum p M', and ...
     hard: float  # ... sum p d_min; soft / hard tends to one as s falls
@@ -163,9 +163,9 @@ def divided(
 ) -> tuple[Array, Array]:
     """Compute centroids theta = N / G, (k, F), and a mask (k,) of the empty clusters.
 
-    A cluster is empty if its weight is at most `least_share` of the total. Its centroid keeps its
-    `previous` position. If all rows of a cluster lack a view, the centroid keeps its position in
-    this view only."""
+    N and G are as in `Sums`. A cluster is empty if its weight is at most `least_share` of the
+    total. Its centroid keeps its `previous` position. If all rows of a cluster lack a view, the
+    centroid keeps its position in this view only."""
     G = G.reshape(len(G), -1)
     stays = ~(G > least_share * G.sum())
     counts = 1 if G.shape[1] == 1 else widths

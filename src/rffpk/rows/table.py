@@ -1,8 +1,8 @@
 """Tables, the columns of a view, in three forms, and operations on tables of any form.
 
 A table is an array, compressed sparse rows, or small numbers. A pass reads small numbers as they
-are and widens them to float32 tile by tile. Modules above take tables of any form. Which form a
-table has is asked here, and where `rows.passes` fills the arguments of the core.
+are and widens them to float32 tile by tile. Only this module and `rows.passes`, which fills the
+arguments of the core, ask which form a table has. All modules above take tables of any form.
 """
 
 from __future__ import annotations
@@ -173,8 +173,8 @@ class Csr:
         return np.asarray(self.matrix.toarray())
 
 
-# The columns of a view: an array (n, d), Csr or Narrow. Lists of each are passed to the same
-# functions, for which a union would not do.
+# The columns of a view: an array (n, d), Csr or Narrow. A union would not do, because functions
+# take lists of arrays as lists of columns.
 Columns = Any
 
 
@@ -409,10 +409,10 @@ def centered_product(
     result = np.empty((n, matrix.shape[1]), dtype=x.dtype)
 
     def lines(part: Columns) -> NDArray[Any]:
-        if isinstance(part, Csr):  # a line at a time
+        if isinstance(part, Csr):  # SciPy computes each line by itself
             return np.asarray(part.astype(np.float64).matrix @ matrix - origin @ matrix)
         moved = part - origin
-        if len(moved) % size:  # of the last rows
+        if len(moved) % size:  # the last block: repeat the last row
             moved = np.concatenate([moved, moved[-1:].repeat(-len(moved) % size, axis=0)])
         return (moved.reshape(-1, size, d) @ matrix).reshape(len(moved), -1)[: len(part)]
 

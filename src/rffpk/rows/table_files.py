@@ -39,7 +39,7 @@ class Choice(NamedTuple):
     """What is read of a table, and how."""
 
     key: str | None = None  # of the array in an .npz file that has several
-    header: bool | None = None  # whether text begins with names; None: if it begins with no number
+    header: bool | None = None  # whether the first line has names; None: if it has only words
     sep: str | None = None  # of fields of text; None: by the name of the file
     columns: str | None = None  # names or numbers from 1 of the columns to read, with commas
     drop: str | None = None  # names or numbers of the columns to leave out
@@ -51,8 +51,8 @@ _ALL = Choice()
 def read_table(path: str, choice: Choice = _ALL) -> Any:
     """Return the chosen columns of a table.
 
-    Files of arrays give an array of two dimensions. Text and Parquet give a frame of pandas, in C
-    order and of float64 if it has numbers alone.
+    Files of arrays give an array of two dimensions. Text and Parquet give a frame of pandas, in
+    float64 and C order if all columns are numbers.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def _named(path: str, frame: Any) -> Any:
 def _chosen(path: str, labels: Iterable[Any], choice: Choice) -> list[int] | slice:
     """Return the positions of the columns that `choice` keeps.
 
-    A field of `choice` is a column name, or else a position counted from 1."""
+    `choice` has the names of columns, or else their positions, counted from 1."""
     given = choice.columns if choice.drop is None else choice.drop
     if given is None:
         return slice(None)
@@ -189,7 +189,7 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
     )
     first = read(file, header=None, nrows=1, dtype=str).iloc[0].dropna()
     header = _has_names(path, first, pandas) if choice.header is None else choice.header
-    # numbers are exact; from pandas 3.1 on they are without the option, which is deprecated
+    # read exact numbers, which from pandas 3.1 on needs no option
     version = tuple(map(int, pandas.__version__.split(".")[:2]))
     exact = {"float_precision": "round_trip"} if version < (3, 1) else {}
     file.seek(0)
@@ -216,7 +216,7 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
     blank = frame.isna().all(axis=1).to_numpy()
     if blank.any():
         raise TableError(f"{path}: row {blank.argmax() + 1} is blank, or has gaps alone.")
-    for name in frame.select_dtypes(exclude="number"):  # numbers among words have one name each
+    for name in frame.select_dtypes(exclude="number"):  # among words, 1 and 1.0 are one value
         numbers = pandas.to_numeric(frame[name], errors="coerce")
         frame[name] = frame[name].astype(object).where(numbers.isna(), numbers)
     return frame
@@ -249,7 +249,7 @@ def _has_names(path: str, first: Any, pandas: Any) -> bool:
     numbers = pandas.to_numeric(first, errors="coerce")
     if len(first) and numbers.isna().all():
         return True
-    if numbers.isna().any() or all(map(str.isdecimal, first)):  # as years are above columns
+    if numbers.isna().any() or all(map(str.isdecimal, first)):  # whole numbers may be years
         warn(
             f"{path}: the first line, {','.join(first[:8])}, is taken as a row. Pass --header if "
             "it has the names of the columns, or --no-header if not.",

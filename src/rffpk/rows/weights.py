@@ -15,7 +15,7 @@ import numpy as np
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns
 
-ENDLESS = sys.maxsize // 8  # weights of a source, whose number of rows is known after a reading
+ENDLESS = sys.maxsize // 8  # number of weights of a source whose number of rows is not yet known
 
 # Read-only, as `ones` returns views.
 _ONE = {np.dtype(t): np.frombuffer(np.ones(1, t).tobytes(), t) for t in (np.float32, np.float64)}
@@ -35,7 +35,7 @@ def are_ones(weight: Array) -> bool:
 
 
 def weight_unit(weight: Array) -> float:
-    """Return the power of two by which weights are divided: the least above all weights.
+    """Return the least power of two above all weights, by which weights are divided.
 
     It is 1 for weights from `ones`."""
     return 1.0 if are_ones(weight) else 2.0 ** math.frexp(float(weight.max()))[1]
