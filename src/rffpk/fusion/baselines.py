@@ -232,8 +232,8 @@ class LKAM(KernelFusion):
     is minimized over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn
     (Li, Liu, Wang, Dou, Yin, Zhu: Multiple kernel clustering with local kernel alignment
     maximization. IJCAI 2016; ``docs/maintainers/fusion.md``). For n rows, or landmarks, O(L n^2)
-    memory and O(n^3 + L^2 n^2) time, as for each n embedded rows, and O(L n^2 k) an iteration; n^2
-    / 8 bytes.
+    memory and O(n^3 + L^2 n^2) time, and as much again for every n rows to embed; O(L n^2 k) an
+    iteration. A fitted model keeps n^2 / 8 bytes.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ class LKAM(KernelFusion):
     tol : float, default=1e-06
         Tolerance >= 0: iterations end when the objective falls by at most `tol` of itself.
     n_neighbors : int or float, default=0.5
-        Rows in a neighborhood, at least 1 and more if equal, or their share, in (0, 1].
+        Rows in a neighborhood, at least 1, or their share, in (0, 1]. Equal rows may add more.
     diversity : float, default=0.01
         Weight >= 0 of the penalty, lambda in the paper. M grows with n_samples^2.
 
@@ -416,8 +416,8 @@ class LMKKM(KernelFusion):
     orthonormal columns and weights theta >= 0 of sum one for each row, in turn, theta by a
     quadratic programme (Goenen, Margolin: Localized data fusion for kernel k-means clustering with
     application to cancer biology. NIPS 2014). For n rows, or landmarks, some 125 L n^2 bytes, else
-    a MemoryError, and O(L n^3) or more an iteration: take a thousand. Raises an ImportError without
-    the package clarabel. See ``docs/maintainers/fusion.md``.
+    a MemoryError, and O(L n^3) time or more an iteration: take n of a thousand. Raises an
+    ImportError without the package clarabel. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------
@@ -460,7 +460,7 @@ class LMKKM(KernelFusion):
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
         Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
-        Means of `row_weights_`, by the sample weights.
+        Means of `row_weights_`, weighted by the sample weights.
     row_weights_ : ndarray of shape (n_learned, n_views)
         Weights theta >= 0 of the kernels for each row that was learned on; rows sum to one.
     objective_, inertia_, s_, membership_exponent_ : float
@@ -519,7 +519,7 @@ class LMKKM(KernelFusion):
             theta = row_weights(convex, H)
 
     def _mapped(self, Ks: list[Array]) -> Array:
-        # squared distances less k(x, x); the first of equal ones
+        # for each new row the nearest learned row, by squared distances less k(x, x)
         nearest = (self._squares - 2 * base.mean_of(Ks)).argmin(axis=1)
         return localised(Ks, self.row_weights_[nearest], self.row_weights_) @ self._map
 
@@ -662,7 +662,7 @@ class LateFusion:
     def __init__(self, Ks: list[Array], k: int, weight: float, roots: Array) -> None:
         self.weight, L, n = weight, len(Ks), len(Ks[0])
         pairs = [linalg.leading_eigenvectors(K, k, n) for K in [*Ks, base.mean_of(Ks)]]
-        # the result depends on signs: rows without roots give them
+        # the result depends on signs, which must not depend on row weights
         *self.H, self.M = [linalg.fixed_signs(H, roots) for _, H in pairs]
         *self._H_maps, M_map = [
             linalg.over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
@@ -703,8 +703,8 @@ class LateFusion:
 class ONKC(KernelFusion):
     """Optimal neighbourhood kernel clustering with multiple kernels (ONKC).
 
-    Minimizes, for a kernel G near a combination of the given ones (Liu et al.: Optimal neighborhood
-    kernel clustering with multiple kernels. AAAI 2017)
+    Learns a kernel G near a combination K_alpha of the given kernels. It minimizes (Liu et al.:
+    Optimal neighborhood kernel clustering with multiple kernels. AAAI 2017)
 
         Tr(G (I - HH')) + (rho / 2) ||G - K_alpha||^2 + (diversity / 2) alpha'M alpha,
         K_alpha = sum_l alpha_l K_l,    M_pq = Tr(K_p K_q),

@@ -28,14 +28,14 @@ Features = Literal["rff", "nystroem"]
 class FAMKKM(KernelFusion):
     """Fast approximated multiple kernel k-means (FAMKKM).
 
-    Each kernel K_i has partition matrices H_i and G_i with orthonormal columns, fused into F.
-    Maximized is (eq. (11) of Wang et al.: Fast approximated multiple kernel k-means. IEEE TKDE)
+    Each kernel K_i has partition matrices H_i and G_i with orthonormal columns, fused into F. The
+    objective is (eq. (11) of Wang et al.: Fast approximated multiple kernel k-means. IEEE TKDE)
 
         sum_i Tr(H_i'K_i G_i) + lambda1 Tr(H_i'G_i)
               + lambda2 gamma_i Tr(F'(H_i R_i + G_i W_i)),    sum_i gamma_i^2 = 1, gamma_i >= 0,
 
-    over one of F, H, G, orthogonal R and W, and gamma after the other. An iteration costs O(n^2 k)
-    with matrices, O(n D k) with D features a view. A kernel must nearly be positive semidefinite.
+    maximized over F, H, G, orthogonal R and W, and gamma in turn. An iteration costs O(n^2 k) with
+    matrices, O(n D k) with D features a view. A kernel must nearly be positive semidefinite.
 
     Parameters
     ----------
@@ -155,8 +155,8 @@ class FAMKKM(KernelFusion):
 class Alternation:
     """The variables of eq. (11), with updates that each maximize it over one variable.
 
-    F, H_i and G_i are matrices over the rows, and each has a map. The features of a row for all
-    kernels, side by side, times the map give the row of the matrix."""
+    F, H_i and G_i are matrices with a line for each row of the data, and each has a map. The line
+    of a row is the product of its features, of all kernels side by side, with the map."""
 
     def __init__(
         self,

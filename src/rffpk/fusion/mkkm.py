@@ -204,8 +204,8 @@ class MKKMMR(KernelFusion):
     Minimizes sum_l alpha_l^2 Tr(K_l (I - HH')) + (diversity / 2) alpha'M alpha, M_pq = Tr(K_p K_q),
     over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn (Liu, Dou,
     Yin, Wang, Zhu: Multiple kernel k-means clustering with matrix-induced regularization. AAAI
-    2016): large weights of like kernels cost. For n rows, or landmarks, O(L n^2) memory, O(L^2 n^2)
-    time for M and O(L n^2 k) an iteration. See ``docs/maintainers/fusion.md``.
+    2016). The second term penalizes weight on similar kernels. For n rows, or landmarks, O(L n^2)
+    memory, O(L^2 n^2) time for M, O(L n^2 k) an iteration. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------
@@ -305,8 +305,8 @@ class SimpleMKKM(KernelFusion):
     """Multiple kernel k-means that minimizes over weights a maximum over relaxed clusterings.
 
     Minimizes F(alpha) = max_H Tr(K_alpha HH') / n, K_alpha = sum_l alpha_l^2 K_l, over weights
-    alpha >= 0 of sum one, the maximum over H with orthonormal columns; F is convex if kernels are
-    semidefinite (Liu: SimpleMKKM: simple multiple kernel k-means. IEEE TPAMI 2022; with
+    alpha >= 0 of sum one. The maximum is over H with orthonormal columns, and F is convex if
+    kernels are semidefinite (Liu: SimpleMKKM: simple multiple kernel k-means. IEEE TPAMI 2022; with
     `n_landmarks` MKC-AE, eq. (12) of Liang et al.: Stability and generalization of kernel
     clustering. NeurIPS 2022). For n rows, or landmarks, O(L n^2) memory and O(L n^2 k) time an
     iteration; five suffice. See ``docs/maintainers/fusion.md``.
@@ -391,7 +391,7 @@ class SimpleMKKM(KernelFusion):
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Iteration):
-    """An evaluation of F(alpha): its value, its gradient (L,), and the eigenvectors behind them."""
+    """An evaluation of `Alignment` at alpha: the value, the gradient (L,), and the eigenvectors."""
 
     gradient: Array
 
@@ -504,8 +504,8 @@ def least_alignment(F: Alignment, start: Point, tol: float) -> Point:
 class NystroemKernelKMeans(Clusterer):
     """Kernel k-means on Nystroem features.
 
-    Annealed k-means on features whose inner products are Z W^+ Z', with Z the kernel between the
-    rows and random anchors and W that among the anchors, or on their leading directions (Wang,
+    Annealed k-means on features whose inner products are Z W^+ Z', with Z the kernel between rows
+    and random anchors and W the kernel among anchors, or on their leading directions (Wang,
     Gittens, Mahoney: Scalable kernel k-means clustering with Nystroem approximation: relative-error
     bounds. JMLR 2019). For n rows of d columns, m anchors and F features O(n m (d + F) + m^3) time,
     and O(n F k) a pass of k-means. An indefinite W is refused. See ``docs/maintainers/fusion.md``.
@@ -633,7 +633,7 @@ class NystroemKernelKMeans(Clusterer):
     def _restricted(self, raw: Nystroem, x: Columns, weight: Array, n_threads: int) -> Nystroem:
         """Project features to the `n_components` leading eigenvectors of their second moments.
 
-        Warn if there are fewer features than that. None keeps all features."""
+        Warn if there are fewer features than `n_components`. None keeps all features."""
         if self.n_components is None:
             return raw
 

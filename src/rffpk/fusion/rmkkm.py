@@ -55,7 +55,7 @@ class NormedWeights(PowerMean):
 class RobustLevel(KernelLevel):
     """Steps of a fit in which each row has the weight p_i / (2 distance_i).
 
-    A start begins at the means of the clusters that its initial centroids have."""
+    A start first moves its initial centroids to the means of their clusters."""
 
     def first(self, W: Array, alpha: Array) -> State:
         """Return the initial state of a start: the means of the clusters of the centroids W."""

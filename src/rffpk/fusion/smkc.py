@@ -86,8 +86,8 @@ class SMKC(KernelFusion):
     tol : float, default=0.0001
         Tolerance >= 0: iterations end when ||G - previous G|| <= tol ||G||.
     anchors : {"uniform", "k-means++"}, int, pair or array-like of int, default="uniform"
-        Random rows, or by k-means++ among 4 s: s = 1000 up to 20 000 rows, else ceil(3
-        sqrt(n_samples)), or an int; a pair has a word and s. An array: these rows, all different.
+        s random rows, or s rows by k-means++ among 4 s. An int is s; a pair: a word and s. A word:
+        s = 1000 up to 20 000 rows, else ceil(3 sqrt(n_samples)). An array: rows, all different.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class SMKC(KernelFusion):
     True
     """
 
-    _needs_every_kernel = False  # G is the mean of all H_v: one that is zero scales it
+    _needs_every_kernel = False  # G is the mean of all H_v: a zero kernel only scales it
 
     _stage = "fusion"
     _remedy = (

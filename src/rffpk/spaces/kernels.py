@@ -143,8 +143,8 @@ def check_precomputed(
 def check_no_distances(K: Array, name: str) -> None:
     """Raise a ValueError if a kernel matrix looks like distances, or like affinities without loops.
 
-    Both are zero only on the diagonal, or, with fewer columns than rows, once in each column. A
-    kernel is not: |K_ij|^2 <= K_ii K_jj."""
+    Both are zero on the diagonal. With fewer columns than rows, each column has a single zero. A
+    nonzero kernel matrix has no zero diagonal, because |K_ij|^2 <= K_ii K_jj."""
     if len(K) < 2 or K.min() < 0 or not K.any():
         return
     square = K.shape[0] == K.shape[1]
@@ -448,7 +448,7 @@ class FittedKernel:
         return all(bool((np.abs(each) < largest).all()) for each in (self.diagonal, products))
 
     def drop_matrix(self) -> None:
-        """Drop a precomputed matrix after its last use: new rows come with their kernels."""
+        """Drop a precomputed matrix after its last use: new rows bring their kernel values."""
         if self.precomputed:
             del self.x
 
@@ -579,9 +579,8 @@ class FittedKernel:
     ) -> tuple[Array | None, Array]:
         """Return inverse norms of the features of rows, and k(x, x), after centering and scaling.
 
-        The inverse norms are None if the kernel is not normalized. `diagonal` has k(x, x) before,
-        and `means` the inner products with the mean feature. Squared norms of centered features are
-        set to zero if they are zero up to rounding."""
+        The inverse norms are None if the kernel is not normalized. `diagonal` has k(x, x) before
+        centering, and `means` the inner products with the mean feature; None: no centering."""
         norms = None
         if means is not None:
             diagonal = _centered_squares(diagonal, means, self._mean)
