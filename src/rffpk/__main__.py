@@ -123,7 +123,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check_out(out: str, *others: str) -> None:
-    """Raise an error if labels or memberships cannot be written there."""
+    """Raise an error if results cannot be written to `out`, or would replace one of `others`."""
     if out != STANDARD:
         files.check_output(out, () if files.is_device(out) else files.RESULTS, others)
     elif sys.stdout is None:
@@ -181,7 +181,7 @@ def info(options: argparse.Namespace) -> None:
 
 
 def _number(kind: type, *words: str) -> Callable[[str], Any]:
-    """Return a parser of numbers of a type, or of one of some words."""
+    """Return a function that converts text to a number of a type, and keeps one of `words`."""
 
     def parse(text: str) -> Any:
         if text not in words and not converts(text, kind):
@@ -292,7 +292,7 @@ def _parser() -> argparse.ArgumentParser:
 def _print_summary(summary: dict[str, Any], as_json: bool, to_stdout: bool) -> None:
     """Print a summary as JSON or in lines.
 
-    It goes to standard error where standard output has the results."""
+    It goes to standard error if standard output has the results."""
     file = sys.stdout if to_stdout else sys.stderr
     if as_json:
         print(json.dumps(summary), file=file)

@@ -21,7 +21,8 @@ from rffpk.system.tuning import TUNING
 
 _MOST = 50  # categories of a column that have columns of their own; further categories share one
 _OTHERS = "(others)"
-# Distances get this part of the squares of a row: it hides errors of products in single precision.
+# This part of the squared length of a row is added to its distances: their rounding errors then
+# vanish in single precision.
 _ALIKE = 1e-7
 _LARGEST = 1e150  # numbers whose squares do not overflow
 _INDEX = 511  # the last bits of a distance, which hold the index of a reference
@@ -270,7 +271,7 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
 class _Column(NamedTuple):
     name: str
     values: NDArray[np.object_]  # with None for gaps
-    is_nominal: bool  # if it is seen in fit: it has categories, not numbers
+    is_nominal: bool  # whether `fit` takes the values as categories, not as numbers
 
 
 def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
@@ -349,7 +350,7 @@ def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
 
 
 def _column_of(column: Any, name: str) -> _Column:
-    """Return a column, after a look at each of its values."""
+    """Check the values of a column; return them, and whether they are categories."""
     advice.give(advice.TIMES, "X", [(name, column)])
     given = column.astype(object) if hasattr(column, "astype") else column.to_list()
     values = np.fromiter(given, object, len(given))
@@ -386,7 +387,9 @@ def _numbers_in(column: _Column) -> Array:
 
 
 def _words_in(column: _Column) -> list[str | None]:
-    """Return the names of categories, equal for equal numbers of all types; None for gaps."""
+    """Return the category of each value as text; None for gaps.
+
+    Equal numbers of different types get equal texts."""
     kinds = kinds_of(column.values)
     numbers = {"number", "boolean"} if "number" in kinds.values() else {"number"}
     words: list[str | None] = []
@@ -399,7 +402,7 @@ def _words_in(column: _Column) -> list[str | None]:
 
 
 def _categories(words: list[str | None]) -> Any:
-    """Return the categories, most frequent first and then by name, the rarest of many as one."""
+    """Return the categories, the most frequent first; at the end "(others)" if there are many."""
     found, counts = np.unique([word for word in words if word is not None], return_counts=True)
     order = np.lexsort([found, -counts])
     names = [str(name) for name in found[order]]
@@ -407,7 +410,9 @@ def _categories(words: list[str | None]) -> Any:
 
 
 def _encoded(column: _Column, categories: Any) -> Array:
-    """Return numbers as a column, or an indicator of each category; NaN if missing or unknown."""
+    """Return the numbers (n, 1), or an indicator of each category (n, m).
+
+    Lines of missing values, and of unknown categories, are NaN."""
     if categories is None:
         return _numbers_in(column)[:, None]
     places = {name: j for j, name in enumerate(categories[:_MOST])}
