@@ -248,7 +248,7 @@ def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
 def outliers_of(
     sample: Opened, distinct: DistinctRows, n_views: int, spherical: bool
 ) -> tuple[Outliers, Array]:
-    """Return distances to a sample of distinct rows, without a threshold yet.
+    """Return `Outliers` with a sample of distinct rows, without a threshold yet.
 
     The second result has the index of a row in the data set for each row of the sample. Distances
     are measured in the first `n_views` views. They depend only on the columns and the weights."""

@@ -66,7 +66,7 @@ class Annealing(BaseEstimator):
 
 
 class Paper(NamedTuple):
-    """The parameters of the word "paper", in addition to ``sample=None``."""
+    """The parameters that annealing="paper" stands for, in addition to ``sample=None``."""
 
     annealing: Annealing
     init: str  # in place of "k-means++"

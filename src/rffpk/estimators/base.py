@@ -63,8 +63,8 @@ class VersionError(ValueError):
 def check_version(written: str, what: str) -> None:
     """Raise a VersionError if another major version wrote the state of an estimator.
 
-    Before version 1.0, minor versions must agree, too. `what` says in the message what was written
-    how, such as "model was saved"."""
+    Before version 1.0, minor versions must agree, too. `what` is a phrase for the message, such as
+    "model was saved"."""
     parts, own = written.split("."), __version__.split(".")
     shared = 2 if own[0] == "0" else 1
     if parts[:shared] != own[:shared]:

@@ -527,7 +527,7 @@ class LMKKM(KernelFusion):
 def localised(Ks: list[Array], rows: Array, columns: Array) -> Array:
     """Return the combined kernel sum_l theta_il theta_jl K_l,ij.
 
-    `rows` (n, L) are the theta of its rows, and `columns` (m, L) of its columns."""
+    `rows` (n, L) are the theta of the rows of the result, and `columns` (m, L) of its columns."""
     found = np.zeros(Ks[0].shape)
     for K, left, right in zip(Ks, rows.T, columns.T):
         found += left[:, None] * K * right
@@ -794,7 +794,7 @@ class ONKC(KernelFusion):
 
 
 class NearKernel:
-    """The variables G, H and alpha of ONKC, and their updates. H = sum_l K_l maps_l."""
+    """The variables G, H and alpha of ONKC, and their updates. H = sum_l K_l @ maps[l]."""
 
     def __init__(self, Ks: list[Array], k: int, rho: float, diversity: float) -> None:
         self.Ks, self.k, self.rho, self.diversity = Ks, k, rho, diversity

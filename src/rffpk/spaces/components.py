@@ -33,7 +33,7 @@ Valley = Callable[[Components, int], float]
 
 @dataclass(frozen=True)
 class Parts:
-    """Connected components of a graph, and which components are kept ("count") for clusters."""
+    """Connected components of a graph, and which components are kept for clusters."""
 
     components: Components
     n_rows: int

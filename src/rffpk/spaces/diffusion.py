@@ -172,7 +172,7 @@ class MapRows:
         return unit_rows(self.X) if self.spec.metric == "cosine" else self.X
 
     def components(self, random: Any) -> Components:
-        """Return the leading principal components."""
+        """Return the leading principal components of the rows; they are computed once."""
         rows, k = (self.columns, self.weight), self.whitened_for or self.k
         made: Components = self._made(
             "components", lambda: fit_components(*rows, k, random, self.scales)

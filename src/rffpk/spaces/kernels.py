@@ -273,7 +273,7 @@ def specification(given: Any, name: str) -> Specification:
 def specifications(kernels: Any, n_views: int) -> list[Specification]:
     """Return the list of specifications for the parameter `kernels`.
 
-    If it is None, it has "rbf" for each of the `n_views` views."""
+    None stands for "rbf" in each of the `n_views` views."""
     if kernels is None:
         return [specification("rbf", "kernels")] * n_views
     if not isinstance(kernels, (list, tuple)) or not len(kernels):
@@ -347,7 +347,7 @@ _OF_SPARSE = ("rbf", "linear", "polynomial", "poly", "cosine", "sigmoid", "lapla
 
 
 def check_sparse(x: Columns, metric: Any, name: str) -> None:
-    """Raise a TypeError for sparse rows, which a message calls `name`, if a kernel needs arrays."""
+    """Raise a TypeError if x, called `name` in messages, is sparse and the kernel needs arrays."""
     if skip_zeros(x) and metric not in _OF_SPARSE:
         taker = "callable kernels take" if callable(metric) else f"the kernel {metric!r} takes"
         taken = ", ".join(_OF_SPARSE)

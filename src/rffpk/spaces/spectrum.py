@@ -739,7 +739,7 @@ def _of_kept(graph: Graph) -> Graph:
 
 
 def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr_matrix:
-    """Return a copy of a sparse matrix with its rows, and its columns if given, multiplied."""
+    """Return a sparse matrix times numbers for its rows, and numbers for its columns if given."""
     data = graph.data * np.repeat(rows, np.diff(graph.indptr))
     if columns is not None:
         data *= columns[graph.indices]
