@@ -253,9 +253,9 @@ class KernelFusion(Clusterer):
             Weights p >= 0 of the rows, by default one each. A row of weight two counts like two
             equal rows, in the kernels, in the objective and in k-means on the embedding
             (`docs/math.md`, section 12), but draws from repeated rows differ. A row of weight zero
-            has no influence; it is embedded and labelled like a new one. Where the
-            columns of `embedding_` are orthonormal without weights, the columns of diag(p)^(1/2)
-            `embedding_` are. Results are precise to eps times the largest weight.
+            has no influence; it is embedded and labelled like a new row. If the columns of
+            `embedding_` are orthonormal without weights, the columns of diag(p)^(1/2) `embedding_`
+            are with weights. Results are precise to eps times the largest weight.
 
         Returns
         -------

@@ -36,13 +36,13 @@ _EQUAL = 1e-9
 class CoregSC(KernelFusion):
     """Co-regularised multi-view spectral clustering (CoregSC).
 
-    Maximizes sum_l Tr(U_l'A_l U_l) + agreement sum_(l < m) Tr(U_l U_l'U_m U_m') over U_l, pairwise,
-    with orthonormal columns, with A_l = D_l^(-1/2) K_l D_l^(-1/2) and D_l the row sums of kernel l;
-    with a centroid U of such columns the second sum is sum_l Tr(U_l U_l'U U') (Kumar, Rai, Daume:
-    Co-regularized multi-view spectral clustering. NIPS 2011). For n rows, or landmarks, O(L n^2 +
-    L^2 n k) memory and O(L n^2 k) time an iteration. Kernels are affinities, not centered; one with
-    negative values is raised to a least value of zero. Affinities in X may be zero on their
-    diagonals. See ``docs/maintainers/fusion.md``.
+    Maximizes sum_l Tr(U_l'A_l U_l) + agreement sum_(l < m) Tr(U_l U_l'U_m U_m') over U_l with
+    orthonormal columns. A_l is D_l^(-1/2) K_l D_l^(-1/2), and D_l are the row sums of kernel l.
+    With ``scheme="centroid"`` the second sum is sum_l Tr(U_l U_l'U U'), for a common U (Kumar, Rai,
+    Daume: Co-regularized multi-view spectral clustering. NIPS 2011). For n rows, or landmarks,
+    O(L n^2 + L^2 n k) memory and O(L n^2 k) time an iteration. Kernels are affinities, not
+    centered; a kernel with negative values is raised to a least value of zero. Affinities in X may
+    be zero on their diagonals. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class CoregSC(KernelFusion):
     tol : float, default=1e-06
         Tolerance >= 0: iterations end when the objective rises by at most `tol` of itself.
     scheme : {"pairwise", "centroid"}, default="pairwise"
-        Whether the views agree with each other or with one more matrix.
+        Whether the U_l agree with each other, or with a common U.
     agreement : float, default=0.01
         Weight >= 0 of the agreement of views, lambda in the paper; take less for many views.
 
@@ -83,7 +83,7 @@ class CoregSC(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_columns)
-        U, or all U_l side by side, float64; with landmarks the extension of theirs to all rows.
+        U, or all U_l side by side, float64; with landmarks, extended from them to all rows.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
         Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
@@ -274,7 +274,7 @@ class LKAM(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the learned kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -454,7 +454,7 @@ class LMKKM(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the learned kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -618,7 +618,7 @@ class MVCLFA(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        F, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        F, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
         Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
@@ -752,7 +752,7 @@ class ONKC(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of G, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None

@@ -82,7 +82,7 @@ class AverageMKKM(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the combined kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -164,7 +164,7 @@ class MKKM(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the combined kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -244,7 +244,7 @@ class MKKMMR(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the combined kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -346,7 +346,7 @@ class SimpleMKKM(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the combined kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None

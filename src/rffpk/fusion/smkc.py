@@ -163,17 +163,17 @@ class SMKC(KernelFusion):
         Parameters
         ----------
         X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
-            The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, s),
-            all of one width; the anchors of square ones are the rows, in their order. One array
-            with several `kernels` is a view of each. C-ordered arrays of one dtype, float32 or
-            float64, are not copied, nor are memory-mapped ones and CSR.
+            The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, s), all of
+            one width. If they are square, the anchors are the rows, in their order. One array with
+            several `kernels` is a view of each. C-ordered arrays of one dtype, float32 or float64,
+            are not copied, nor are memory-mapped arrays and CSR.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
             Weights p >= 0 of the rows, by default one each. With the same anchors a row of weight
             two counts like two equal rows, in G and all H_v and in k-means on the embedding. A row
             of weight zero is drawn as no anchor and has no influence; it is embedded and labelled
-            like a new one. The columns of diag(p)^(1/2) `embedding_` are orthonormal. Results are
+            like a new row. The columns of diag(p)^(1/2) `embedding_` are orthonormal. Results are
             precise to eps times the largest weight.
 
         Returns

@@ -106,8 +106,8 @@ def read_tensors(path: str) -> tuple[dict[str, str], dict[str, Array]]:
 
     Notes
     -----
-    A damaged file takes no more memory than its own length. With a correct checksum it takes up to
-    70 times the length of its header besides, at most MAX_HEADER.
+    A damaged file takes no more memory than its own length. A file with a correct checksum takes up
+    to 70 times the length of its header in addition. This length is at most MAX_HEADER.
 
     Raises
     ------
