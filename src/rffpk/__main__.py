@@ -56,7 +56,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     model = _model(options, bool(words))
     steps = [TablePreprocessor()] if words else [StandardScaler()] * options.standardize
     fitted = make_pipeline(*steps, model) if steps else model
-    with contextlib.redirect_stdout(sys.stderr):  # of `verbose`
+    with contextlib.redirect_stdout(sys.stderr):  # for the lines of `verbose`
         seconds = _timed_fit(fitted, X)
     outputs = fitted.predict_proba(X) if options.memberships else model.labels_
     if options.model is not None:
@@ -108,7 +108,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
     X = _table(options)
     counts: dict[str, Any] = {"rows": len(X), "columns": X.shape[1]}
     first = model[0] if isinstance(model, Pipeline) else model
-    if isinstance(first, TablePreprocessor):  # others compare names by themselves
+    if isinstance(first, TablePreprocessor):  # other models compare names by themselves
         names = [str(name) for name in getattr(X, "columns", range(X.shape[1]))]
         if names != (fitted := [*map(str, first.feature_names_in_)]):
             raise TableError(

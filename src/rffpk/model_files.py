@@ -77,7 +77,7 @@ RECORDS: dict[str, type[Any]] = {
 
 _MATRICES = (sparse.csr_array, sparse.csr_matrix)  # which are written as records of rows
 
-# What decides whether the arrays of an instance fit together.
+# Functions that check whether the arrays of an instance fit together.
 _VALID: dict[type[Any], Callable[[Any], bool]] = {Csr: Csr.is_valid}
 
 

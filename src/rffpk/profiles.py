@@ -274,7 +274,7 @@ def _stability(
     """Return the `stability` (k,) of `ClusterProfiles`, from `n_resamples` refits."""
     counted = np.flatnonzero(weight)
     n, total, seen = len(counted), np.zeros(k), np.zeros(k)
-    for _ in range(n_resamples if n >= k else 0):  # else there is no such fit
+    for _ in range(n_resamples if n >= k else 0):  # fewer rows than clusters cannot be fitted
         size = max(k, math.ceil(0.7 * n))
         index = counted[np.sort(sample_without_replacement(n, size, random_state=random))]
         part = [rows_at(x, index) for x in X] if is_list_of_views(X) else rows_at(X, index)

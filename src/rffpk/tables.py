@@ -161,7 +161,7 @@ class TablePreprocessor(Estimator):
         filled, y = np.where(lacks, 0.0, rows), np.where(known, self.references_, 0.0).T
         x = np.clip(filled, -_LARGEST, _LARGEST)
         # Squared distances (n, references) over the columns that the row and the reference know.
-        # One product for each row: a joint product could round by the number of rows.
+        # One product for each row: rounding in a joint product may depend on the number of rows.
         left, right = np.hstack([x * x, -2 * x, ~lacks]), np.vstack([known.T, y, y * y])
         squares = (left[:, np.newaxis] @ right)[:, 0]
         shared = (~lacks).astype(np.float64) @ known.T
@@ -254,7 +254,7 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
         if own is not None and len(own) > _MOST:
             known = [word for word in _words_in(column) if word is not None]
             words = sorted({*known})
-            # commas are decimal ones, or between thousands
+            # commas may be decimal points, or between thousands
             others = [w for w in words if not converts(w.replace(",", ""), float)]
             remedy = "Leave it out if it names rows."
             if len(others) < len(words) / 2:
@@ -290,7 +290,7 @@ def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
 
 def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
     if are_times(values):
-        with checks.named(f"column {name!r}"):  # where there are times of the day
+        with checks.named(f"column {name!r}"):  # in errors, such as for times of the day
             days, are_dates = _days(values)
         return [name if are_dates else f"{name} (days)"], days, "date" if are_dates else "number"
     column = _column_of(values, name)
@@ -330,7 +330,7 @@ def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
         checks.refuse_sparse(X, "X", "TablePreprocessor")
     table = X
     if not framed and not isinstance(X, np.ma.MaskedArray):
-        # a word would make words of the numbers of a list
+        # in an array of text, a word in a list would turn its numbers into words
         table = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
     if not framed and table.ndim != 2:
         raise ValueError(

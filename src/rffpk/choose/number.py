@@ -266,7 +266,7 @@ def _gaps_of_graphs(
         found = graphs.diffusion(wanted, *option, random)[0]
         logs.append(eigengaps(found.spectrum, len(modes) - 1))
         share, likely = len(logs) / len(options), eigengap_scores(logs)
-        gaps = share * likely  # graphs that are not asked say nothing
+        gaps = share * likely  # graphs that are not computed add nothing
         least, likely = _total(gaps, heights, modes), _total(likely, heights, modes)
         best, most = int(np.argmax(least)), least.copy()
         most[2 : wanted.pairs + 1] += 1 - share

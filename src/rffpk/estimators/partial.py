@@ -148,7 +148,7 @@ def _follow(model: Any, X: Array, weight: Array, half_life: float | None) -> Arr
         )
     if half_life is not None:
         discount = 2.0 ** (-n / half_life)
-        discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # after the last row
+        discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # as they are after the last row
         weight = weight * discounts
     centroids = model._centroids
     before = centroids.running or _sums_of_fit(model, half_life)

@@ -173,7 +173,7 @@ class KernelFusion(Clusterer):
     _of_affinities = False  # whether kernels are not centered, and may have a diagonal of zeros
     _needs_every_kernel = True  # whether one zero kernel among several is refused
     _stage = "weights"  # the name of iterations in `history_`
-    _remedy = "take more iterations, or a larger tol"  # where max_iter is too small
+    _remedy = "take more iterations, or a larger tol"  # if max_iter is too small
     _takes = Schema("", "kernels", several=True, warns_of_kernels=True)
     _balances_terms = False  # whether a common factor of all weights changes the result
     _positive: ClassVar[tuple[str, ...]] = ()  # parameters above zero

@@ -99,7 +99,7 @@ class FAMKKM(KernelFusion):
 
     _stage = "fusion"
 
-    n_landmarks: None = field(default=None, init=False)  # there are approximations
+    n_landmarks: None = field(default=None, init=False)  # `approximation` takes its place
     lambda1: float = 1.0
     lambda2: float = 1.0
     approximation: Features | tuple[Features, int] | None = None

@@ -131,7 +131,7 @@ class SMKC(KernelFusion):
     )
 
     anchors: int | Anchors | tuple[Anchors, int] | Numbers = "uniform"
-    n_landmarks: None = field(default=None, init=False)  # there are anchors
+    n_landmarks: None = field(default=None, init=False)  # `anchors` takes its place
     tol: float = 1e-4
     normalize_rows: bool = False
     # what a fit sets

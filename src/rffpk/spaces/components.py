@@ -102,7 +102,7 @@ def divided(
     enough = evidence >= least_rows * (1 - 1e-9)
     components = Components(labels, shares, rows, evidence, enough)
     counted = _counted(components, k, valley, least_valley)
-    kept = np.append(counted, False)[labels]  # the label -1 takes the last one
+    kept = np.append(counted, False)[labels]  # the label -1 takes the appended False
     several = np.bincount(labels[present], minlength=len(counted)) > 1
     return Parts(
         components, n_rows, least_rows, least_valley, valley, counted,
@@ -124,7 +124,7 @@ def _counted(components: Components, k: int, valley: Valley, least_valley: float
         if counted.sum() >= k:
             break
         counted[number] = valley(components, int(number)) >= least_valley
-    if shares[counted].sum() < shares.sum() / 2:  # there are many more than k
+    if shares[counted].sum() < shares.sum() / 2:  # there are many more components than k
         counted |= enough
     return counted if counted.any() else ~counted
 
@@ -144,7 +144,7 @@ def valley_of_rows(
     labels = components.labels[node]
     own = labels == number
     outside = components.enough[labels] & ~own & (labels >= 0)
-    if not own.any():  # in a sample
+    if not own.any():  # X may be a sample
         return -math.inf
     if not outside.any():
         return math.inf

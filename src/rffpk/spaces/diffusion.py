@@ -81,7 +81,7 @@ class DiffusionSpace:
 
     neighborhoods: Neighbourhoods | Nodes
     spectrum: Spectrum
-    functions: Array  # (m, q): eigenvectors, scaled, at the nodes
+    functions: Array  # (m, q): features of the nodes, which are scaled eigenvectors
     own: Array | None  # (m, q): features of nodes that are rows; None: nodes are centroids of rows
     whitening: Whitening | None  # of rows, before neighbors are looked for
     spherical: bool  # whether neighbors are looked for among rows of length one

@@ -176,7 +176,7 @@ class FourierSpec:
             return Fourier(Structure(signs, math.sqrt(2 * gamma) / p, D))
         check_memory(4 * 8 * d * D, D)  # drawing takes four arrays of this size
         omega = _draw_matrix(self.kernel, gamma, self.sampling, d, D, random)
-        with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
+        with np.errstate(over="ignore"):  # a few Cauchy frequencies may; their features are noise
             return Fourier(np.ascontiguousarray(omega, dtype=X.dtype))
 
     def _draw_enough(

@@ -31,7 +31,7 @@ PRECOMPUTED = "precomputed"
 # A precomputed kernel may differ from its transpose by this fraction of its largest entry.
 _ASYMMETRY = 1e-6
 _EPS = float(np.finfo(np.float64).eps)
-_ROUNDING = 16 * _EPS  # relative error of a sum of few numbers that are means
+_ROUNDING = 16 * _EPS  # relative rounding error of a sum of a few means
 _APART = 64 * _EPS  # relative difference of two values that differ by more than rounding
 
 
@@ -150,7 +150,7 @@ def check_no_distances(K: Array, name: str) -> None:
     square = K.shape[0] == K.shape[1]
     if square:
         is_suspect = not np.diagonal(K).any()  # |K_ij|^2 <= K_ii K_jj does not hold
-    else:  # to anchors that are rows
+    else:  # columns are anchors, which are rows, too
         is_suspect = K.shape[1] > 1 and bool((np.count_nonzero(K, axis=0) == len(K) - 1).all())
     if is_suspect:
         kind = "distances or affinities" if have_triangles(K) else "affinities"

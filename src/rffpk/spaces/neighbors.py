@@ -24,8 +24,8 @@ from rffpk.system.linalg import in_range
 from rffpk.system.tiles import row_tiles, run_all
 from rffpk.system.tuning import TUNING
 
-# Single precision tells squared distances from zero, up to some thousandths, above this part of the
-# squared lengths, times the root of the number of columns.
+# In single precision, squared distances above this part of the squared lengths, times the root of
+# the number of columns, have relative errors of some thousandths.
 _TOLD = 2.0**-11
 _UNDER = 2.0**-100  # of the largest squared length: squares of less underflow
 
@@ -330,7 +330,7 @@ class Neighbourhoods:
 
             tree = KDTree(self.landmarks)
             index = tree.query(X, np.arange(1, self.r + 1), workers=self.n_threads)[1]
-            # where squares overflow there is none; they are refused by name later
+            # if squares overflow, there is no neighbor; they are refused by name later
             return np.minimum(index, m - 1).astype(np.int32)
         if self.r <= MOST_NEIGHBOURS:
             nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
@@ -479,7 +479,7 @@ def mutual_neighbours(
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
     near = replace(near, radii=radii, bandwidth=_mean(squares, mass))
     z = near._weighed(squares, index, count.kept).astype(np.float64, copy=False)
-    z.eliminate_zeros()  # which keeps their memory
+    z.eliminate_zeros()  # keeps the memory of the zeros, so that a copy is returned
     return near, z.copy()
 
 

@@ -376,7 +376,7 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
     graphs = [walk.there]
     if walk.back is None:
         graphs = [_strong(walk.there)]
-    elif walk.there.shape[0] != n:  # not one factor, but from groups to nodes and back
+    elif walk.there.shape[0] != n:  # two factors, from groups to nodes and back
         graphs = [walk.there, walk.back]
     for graph in graphs:
         largest = np.maximum.reduceat(largest[graph.indices], graph.indptr[:-1])

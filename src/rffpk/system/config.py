@@ -30,7 +30,7 @@ __version__ = version("rffpk")
 _MOST_JOBS = 1024  # each thread has a workspace
 
 
-# A package that an extra of users needs, and the name of the extra.
+# Finds in a requirement the package, and the extra for users that needs it.
 _OF_EXTRA = re.compile(r"([\w.-]+).*extra == .(?!docs|test)(\w+)")
 
 # Modules, imported when they are chosen. "numpy" is the core's twin, which few processes need.
@@ -117,7 +117,7 @@ class _BlasLimit:
             with self._lock:
                 if self._before is None:
                     blas = _loaded("blas")
-                    self._before = blas.limit(limits=None)  # first: the process may fork any time
+                    self._before = blas.limit(limits=None)  # set first: a fork may come any time
                     blas.limit(limits=1)
                     # threadpoolctl 3.8 lets one thread at a time set limits. Any thread may restore
                     with blas.limit(limits=None):
