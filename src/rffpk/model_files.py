@@ -282,6 +282,7 @@ class Encoder:
         return {name: self._value(value, path + name) for name, value in values.items()}
 
     def _value(self, value: Any, path: str) -> Any:
+        """Return a value as JSON; store arrays in `arrays` under `path`."""
         if value is None or type(value) in (bool, int):
             return value
         if isinstance(value, str):
@@ -369,6 +370,7 @@ class Decoder:
         return {name: self._value(value, path + name) for name, value in values.items()}
 
     def _value(self, value: Any, path: str) -> Any:
+        """Return the value that JSON stands for; look up arrays in `arrays` by `path`."""
         if isinstance(value, list):
             return self._entries(value, path)
         if not isinstance(value, dict):

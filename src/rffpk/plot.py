@@ -154,6 +154,7 @@ def _style(label: int) -> dict[str, Any]:
 
 
 def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]]:
+    """Return points (n, 2) in the plane, and the names of its axes, as `clusters` describes."""
     if isinstance(model, Pipeline):
         rows, model = model[:-1].transform(rows), model[-1]
     if isinstance(model, DiffusionPowerKMeans) and model.feature_map_.time_:

@@ -289,6 +289,7 @@ def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
 
 
 def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
+    """Return the names, numbers (n, m) and unit that describe one column of a frame."""
     if are_times(values):
         with checks.named(f"column {name!r}"):  # in errors, such as for times of the day
             days, are_dates = _days(values)

@@ -173,6 +173,7 @@ class Agreement:
             self._update_center()
 
     def iterations(self) -> Iterator[Iteration]:
+        """Yield iterations that update each U_l, and then the center if there is one."""
         alpha = np.full(len(self.As), 1 / len(self.As))
         while True:
             for number in range(len(self.As)):
