@@ -86,7 +86,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME_OF)
 
 
-if not TYPE_CHECKING:  # to which any name would exist
+if not TYPE_CHECKING:  # a type checker would accept any name
 
     def __getattr__(name):
         """Import a public name, or a public module not imported yet, such as `plot`."""

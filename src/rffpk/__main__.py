@@ -56,7 +56,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     model = _model(options, bool(words))
     steps = [TablePreprocessor()] if words else [StandardScaler()] * options.standardize
     fitted = make_pipeline(*steps, model) if steps else model
-    with contextlib.redirect_stdout(sys.stderr):  # of `verbose`
+    with contextlib.redirect_stdout(sys.stderr):  # for the lines of `verbose`
         seconds = _timed_fit(fitted, X)
     outputs = fitted.predict_proba(X) if options.memberships else model.labels_
     if options.model is not None:
@@ -108,7 +108,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
     X = _table(options)
     counts: dict[str, Any] = {"rows": len(X), "columns": X.shape[1]}
     first = model[0] if isinstance(model, Pipeline) else model
-    if isinstance(first, TablePreprocessor):  # others compare names by themselves
+    if isinstance(first, TablePreprocessor):  # other models compare names by themselves
         names = [str(name) for name in getattr(X, "columns", range(X.shape[1]))]
         if names != (fitted := [*map(str, first.feature_names_in_)]):
             raise TableError(
@@ -123,7 +123,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check_out(out: str, *others: str) -> None:
-    """Raise an error if labels or memberships cannot be written there."""
+    """Raise an error if results cannot be written to `out`, or would replace one of `others`."""
     if out != STANDARD:
         files.check_output(out, () if files.is_device(out) else files.RESULTS, others)
     elif sys.stdout is None:
@@ -181,7 +181,7 @@ def info(options: argparse.Namespace) -> None:
 
 
 def _number(kind: type, *words: str) -> Callable[[str], Any]:
-    """Return a parser of numbers of a type, or of one of some words."""
+    """Return a function that converts text to a number of a type, and keeps one of `words`."""
 
     def parse(text: str) -> Any:
         if text not in words and not converts(text, kind):
@@ -292,7 +292,7 @@ def _parser() -> argparse.ArgumentParser:
 def _print_summary(summary: dict[str, Any], as_json: bool, to_stdout: bool) -> None:
     """Print a summary as JSON or in lines.
 
-    It goes to standard error where standard output has the results."""
+    It goes to standard error if standard output has the results."""
     file = sys.stdout if to_stdout else sys.stderr
     if as_json:
         print(json.dumps(summary), file=file)

@@ -44,9 +44,9 @@ def cluster(
     use_rep : str or sequence of str, default="X_pca"
         Name in ``adata.obsm`` of what is clustered, or "X" for ``adata.X``; several are views.
     neighbors_key : str or None, default=None
-        Name in ``adata.uns`` of what ``scanpy.pp.neighbors`` has found, "neighbors" unless it was
-        told otherwise. Its connectivities are the graph then, in place of `use_rep`. None: the
-        model makes its own graph.
+        Name in ``adata.uns`` of the result of ``scanpy.pp.neighbors``, "neighbors" by default
+        there. Its connectivities are then the graph, in place of `use_rep`. None: the model makes
+        its own graph.
     key_added : str, default="rffpk"
         Name of what is written.
     random_state : int, RandomState instance or None, default=0
@@ -97,7 +97,7 @@ def cluster(
 
 
 def _check(adata: Any, key_added: Any, neighbors_key: Any, parameters: dict[str, Any]) -> None:
-    """Refuse what the classes would refuse in words of their own parameters, or too late."""
+    """Raise errors that the classes would raise too late, or in words of other parameters."""
     if not all(hasattr(adata, name) for name in ("obs", "obsm", "uns")):
         raise TypeError(f"adata is of type {type(adata).__name__}, must be an AnnData object.")
     if not isinstance(key_added, str):

@@ -134,7 +134,7 @@ class RepeatedScores(NamedTuple):
     """Scores of fits of several seeds; its text has means and standard deviations in percent."""
 
     acc: Array  # `clustering_accuracy`
-    nmi: Array  # normalized mutual information, of the arithmetic mean of the entropies
+    nmi: Array  # mutual information over the arithmetic mean of the entropies
     purity: Array  # `purity_score`
     seconds: Array  # of the fits
 

@@ -77,7 +77,7 @@ RECORDS: dict[str, type[Any]] = {
 
 _MATRICES = (sparse.csr_array, sparse.csr_matrix)  # which are written as records of rows
 
-# What decides whether the arrays of an instance fit together.
+# Functions that check whether the arrays of an instance fit together.
 _VALID: dict[type[Any], Callable[[Any], bool]] = {Csr: Csr.is_valid}
 
 
@@ -87,10 +87,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : object
-        A fitted estimator of this package, or a pipeline of scikit-learn of a StandardScaler, which
-        centers and scales, or a `rffpk.tables.TablePreprocessor` and one.
+        A fitted estimator of this package. Or a pipeline of scikit-learn with one such estimator
+        after a StandardScaler that centers and scales, or a `rffpk.tables.TablePreprocessor`.
     path : str or path
-        The file, as for the method `save`, which runs no code where it is read.
+        The file, as for the method `save`. Reading it runs no code.
 
     Raises
     ------
@@ -153,8 +153,8 @@ def load(path: str | os.PathLike[str], kind: type[Any] = object) -> Any:
     -------
     model : object
         An estimator of this package, with the parameters and fitted attributes that were saved:
-        the same bits. Of a file that ``rffpk cluster --model`` has written, the pipeline of
-        scikit-learn's StandardScaler or a `TablePreprocessor` and the estimator, if there is one.
+        the same bits. If a pipeline was saved, as ``rffpk cluster --model`` may do, the pipeline of
+        scikit-learn's StandardScaler or a `TablePreprocessor` and the estimator.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def load(path: str | os.PathLike[str], kind: type[Any] = object) -> Any:
         If the file is no model file, or is damaged (`rffpk.model_files.ModelFileError`), or was
         written by a version whose files this one does not read (`rffpk.model_files.VersionError`).
     TypeError
-        If the model is not of this kind.
+        If the model is not of the class `kind`.
     OSError
         If the file cannot be read.
 
@@ -242,7 +242,7 @@ def _read(path: str) -> Any:
 
 
 def _scaled(model: Any, scales: dict[str, Any]) -> Pipeline:
-    """Return the pipeline of a StandardScaler with these attributes and a model."""
+    """Return the pipeline of a StandardScaler with the attributes `scales`, and a model."""
     d, scaler = getattr(model, "n_features_in_", None), StandardScaler()
     kinds = {name: np.dtype(object if name == _NAMES else np.float64) for name in scales}
     same = scales.keys() - {_NAMES} == {*_SCALES} and isinstance(d, int)
@@ -263,7 +263,7 @@ class Encoder:
     """Turns values into JSON and arrays; a TypeError names what cannot be stored."""
 
     arrays: dict[str, Array] = field(default_factory=dict)
-    # of what occurs twice, by the identity of the object
+    # where each object occurs first, by the identity of the object
     _paths: dict[int, str] = field(default_factory=dict)
 
     def estimator(self, model: Any, path: str = "") -> dict[str, dict[str, Any]]:
@@ -282,6 +282,7 @@ class Encoder:
         return {name: self._value(value, path + name) for name, value in values.items()}
 
     def _value(self, value: Any, path: str) -> Any:
+        """Return a value as JSON; store arrays in `arrays` under `path`."""
         if value is None or type(value) in (bool, int):
             return value
         if isinstance(value, str):
@@ -369,6 +370,7 @@ class Decoder:
         return {name: self._value(value, path + name) for name, value in values.items()}
 
     def _value(self, value: Any, path: str) -> Any:
+        """Return the value that JSON stands for; look up arrays in `arrays` by `path`."""
         if isinstance(value, list):
             return self._entries(value, path)
         if not isinstance(value, dict):

@@ -63,7 +63,7 @@ def _having(model: Any, attribute: str) -> Any:
 
 
 def _shown(X: Any) -> tuple[Array, list[Any], Any]:
-    """Return the numbers of at most 5000 evenly spaced rows, their views, and rows for a model."""
+    """Return indices of at most 5000 evenly spaced rows, their views, and the rows for a model."""
     listed = is_list_of_views(X)
     views = [rows_as_given(x, "X") for x in (X if listed else [X])]
     n = length(views[0])
@@ -154,6 +154,7 @@ def _style(label: int) -> dict[str, Any]:
 
 
 def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]]:
+    """Return points (n, 2) in the plane, and the names of its axes, as `clusters` describes."""
     if isinstance(model, Pipeline):
         rows, model = model[:-1].transform(rows), model[-1]
     if isinstance(model, DiffusionPowerKMeans) and model.feature_map_.time_:
@@ -172,7 +173,7 @@ def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]
 
 
 def _components(columns: Columns) -> Array:
-    """Return the first two principal components, zeros of equal rows."""
+    """Return the first two principal components (n, 2), zeros if all rows are equal."""
     if not table.rows_differ(columns):
         return np.zeros((columns.shape[0], 2))
     solver = "arpack" if table.skip_zeros(columns) else "auto"  # the only one for sparse rows

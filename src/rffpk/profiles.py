@@ -1,5 +1,4 @@
-"""What the clusters of a fitted model are: their sizes, examples, the columns that set them apart,
-and their stability."""
+"""Profiles of clusters: their sizes, examples, distinguishing columns, and stability."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ from rffpk.rows.weights import are_ones, weights_at
 from rffpk.system.report import without
 from rffpk.tables import described_columns
 
-_ROUNDING = 1e-12  # the part of a sum that is nothing
+_ROUNDING = 1e-12  # part of a sum up to which results are rounding errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +37,13 @@ class ClusterProfiles:
     sizes : ndarray of int, shape (n_clusters,)
         Numbers of rows.
     shares : ndarray of shape (n_clusters,)
-        Parts of the weight of all rows; what is missing to one is noise.
+        Fractions of the weight of all rows. If they sum to less than one, the rest is noise.
     medoids : ndarray of int, shape (n_clusters,), or None
         An example of each cluster, by the method `medoids` of the model. None: kernels are
         precomputed, which tell no distances.
     stability : ndarray of shape (n_clusters,), or None
-        Mean over the refits of the largest Jaccard index with one of their clusters, on the rows
-        that they saw: 1: always found; NaN: too few rows. None: no refits.
+        Mean, over refits, of the largest Jaccard index with a cluster of the refit, on the rows
+        that the refit saw. 1: always found; NaN: too few rows. None: no refits.
     columns : list of str
         Names of the columns; ``column=category`` of the indicator of a category.
     units : list of str
@@ -52,8 +51,8 @@ class ClusterProfiles:
     means : ndarray of shape (n_clusters, n_columns)
         Means of the columns in each cluster, NaN in one that is empty.
     differences : ndarray of shape (n_clusters, n_columns)
-        Mean of the cluster less that of all other rows, over the standard deviation within both
-        (Cohen's d). Infinite where neither varies.
+        Mean of the cluster less the mean of all other rows, over the standard deviation within
+        both groups (Cohen's d). Infinite if neither group varies.
     """
 
     sizes: NDArray[np.int64]
@@ -116,9 +115,9 @@ def describe(
         The rows, as in `predict`; for the stability, the rows that were fitted. A data frame may
         have whatever columns the first step of a pipeline takes.
     table : {array-like, sparse matrix, data frame} of shape (n_samples, n_columns), optional
-        What to describe the same rows by, such as columns before they were scaled; gaps are left
-        out. Of a frame words are described by the share of each, dates by their mean. By default
-        X, views side by side.
+        Columns that describe the same rows, such as columns before they were scaled; gaps are left
+        out. In a frame, words are described by the share of each word, dates by their mean. By
+        default X, views side by side.
     sample_weight : array-like of shape (n_samples,), optional
         Weights >= 0 of the rows, by default one each.
     n_resamples : int
@@ -126,7 +125,7 @@ def describe(
         the rows of positive weight, which are drawn at random, by the model's own parameters,
         except an `init` that holds a number for each row.
     random_state : int, RandomState instance or None
-        Draws the rows of the refits and what these draw. An int gives the same result in each call.
+        Draws the rows and seeds of the refits. An int gives the same result in each call.
 
     Returns
     -------
@@ -272,10 +271,10 @@ def _moments(weights: Array, sums: Array, squares: Array) -> tuple[Array, Array]
 def _stability(
     model: Any, X: Any, labels: Array, weight: Array, k: int, n_resamples: int, random: Any
 ) -> NDArray[np.float64]:
-    """Return the mean over refits of the largest Jaccard index of each cluster with a refit's."""
+    """Return the `stability` (k,) of `ClusterProfiles`, from `n_resamples` refits."""
     counted = np.flatnonzero(weight)
     n, total, seen = len(counted), np.zeros(k), np.zeros(k)
-    for _ in range(n_resamples if n >= k else 0):  # else there is no such fit
+    for _ in range(n_resamples if n >= k else 0):  # fewer rows than clusters cannot be fitted
         size = max(k, math.ceil(0.7 * n))
         index = counted[np.sort(sample_without_replacement(n, size, random_state=random))]
         part = [rows_at(x, index) for x in X] if is_list_of_views(X) else rows_at(X, index)
@@ -303,8 +302,8 @@ def _refit(model: Any, X: Any, weight: Array, k: int, seed: int) -> Array:
     init = getattr(last, "init", "")
     centers = np.shape(getattr(fitted, "cluster_centers_", ()))
     if not isinstance(init, str) and not callable(init) and np.shape(init) != centers:
-        last.set_params(init=type(last)().init)  # it is of all rows
+        last.set_params(init=type(last)().init)  # the given one has numbers for all rows
     name = f"{again.steps[-1][0]}__sample_weight" if again is not last else "sample_weight"
-    with without(Warning):  # the fit has given them
+    with without(Warning):  # the fit of all rows has given them
         again.fit(X, **({} if are_ones(weight) else {name: weight}))
     return np.asarray(last.labels_)

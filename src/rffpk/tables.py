@@ -21,7 +21,8 @@ from rffpk.system.tuning import TUNING
 
 _MOST = 50  # categories of a column that have columns of their own; further categories share one
 _OTHERS = "(others)"
-# Distances get this part of the squares of a row: it hides errors of products in single precision.
+# This part of the squared length of a row is added to its distances: their rounding errors then
+# vanish in single precision.
 _ALIKE = 1e-7
 _LARGEST = 1e150  # numbers whose squares do not overflow
 _INDEX = 511  # the last bits of a distance, which hold the index of a reference
@@ -160,7 +161,7 @@ class TablePreprocessor(Estimator):
         filled, y = np.where(lacks, 0.0, rows), np.where(known, self.references_, 0.0).T
         x = np.clip(filled, -_LARGEST, _LARGEST)
         # Squared distances (n, references) over the columns that the row and the reference know.
-        # One product for each row: a joint product could round by the number of rows.
+        # One product for each row: rounding in a joint product may depend on the number of rows.
         left, right = np.hstack([x * x, -2 * x, ~lacks]), np.vstack([known.T, y, y * y])
         squares = (left[:, np.newaxis] @ right)[:, 0]
         shared = (~lacks).astype(np.float64) @ known.T
@@ -253,7 +254,7 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
         if own is not None and len(own) > _MOST:
             known = [word for word in _words_in(column) if word is not None]
             words = sorted({*known})
-            # commas are decimal ones, or between thousands
+            # commas may be decimal points, or between thousands
             others = [w for w in words if not converts(w.replace(",", ""), float)]
             remedy = "Leave it out if it names rows."
             if len(others) < len(words) / 2:
@@ -270,7 +271,7 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
 class _Column(NamedTuple):
     name: str
     values: NDArray[np.object_]  # with None for gaps
-    is_nominal: bool  # if it is seen in fit: it has categories, not numbers
+    is_nominal: bool  # whether `fit` takes the values as categories, not as numbers
 
 
 def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
@@ -288,8 +289,9 @@ def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
 
 
 def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
+    """Return the names, numbers (n, m) and unit that describe one column of a frame."""
     if are_times(values):
-        with checks.named(f"column {name!r}"):  # where there are times of the day
+        with checks.named(f"column {name!r}"):  # in errors, such as for times of the day
             days, are_dates = _days(values)
         return [name if are_dates else f"{name} (days)"], days, "date" if are_dates else "number"
     column = _column_of(values, name)
@@ -329,7 +331,7 @@ def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
         checks.refuse_sparse(X, "X", "TablePreprocessor")
     table = X
     if not framed and not isinstance(X, np.ma.MaskedArray):
-        # a word would make words of the numbers of a list
+        # in an array of text, a word in a list would turn its numbers into words
         table = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
     if not framed and table.ndim != 2:
         raise ValueError(
@@ -349,7 +351,7 @@ def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
 
 
 def _column_of(column: Any, name: str) -> _Column:
-    """Return a column, after a look at each of its values."""
+    """Check the values of a column; return them, and whether they are categories."""
     advice.give(advice.TIMES, "X", [(name, column)])
     given = column.astype(object) if hasattr(column, "astype") else column.to_list()
     values = np.fromiter(given, object, len(given))
@@ -386,7 +388,9 @@ def _numbers_in(column: _Column) -> Array:
 
 
 def _words_in(column: _Column) -> list[str | None]:
-    """Return the names of categories, equal for equal numbers of all types; None for gaps."""
+    """Return the category of each value as text; None for gaps.
+
+    Equal numbers of different types get equal texts."""
     kinds = kinds_of(column.values)
     numbers = {"number", "boolean"} if "number" in kinds.values() else {"number"}
     words: list[str | None] = []
@@ -399,7 +403,7 @@ def _words_in(column: _Column) -> list[str | None]:
 
 
 def _categories(words: list[str | None]) -> Any:
-    """Return the categories, most frequent first and then by name, the rarest of many as one."""
+    """Return the categories, the most frequent first; at the end "(others)" if there are many."""
     found, counts = np.unique([word for word in words if word is not None], return_counts=True)
     order = np.lexsort([found, -counts])
     names = [str(name) for name in found[order]]
@@ -407,7 +411,9 @@ def _categories(words: list[str | None]) -> Any:
 
 
 def _encoded(column: _Column, categories: Any) -> Array:
-    """Return numbers as a column, or an indicator of each category; NaN if missing or unknown."""
+    """Return the numbers (n, 1), or an indicator of each category (n, m).
+
+    Lines of missing values, and of unknown categories, are NaN."""
     if categories is None:
         return _numbers_in(column)[:, None]
     places = {name: j for j, name in enumerate(categories[:_MOST])}

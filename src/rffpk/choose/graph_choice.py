@@ -39,8 +39,8 @@ class Choice(NamedTuple):
     """The options that were tried, in order, and how well their partitions agree."""
 
     options: list[Option]
-    agreements: Array  # of each option: weighted mean adjusted Rand index with all options
-    labels: list[Array]  # of each option: the clusters of the rows
+    agreements: Array  # for each option: weighted mean adjusted Rand index with all options
+    labels: list[Array]  # for each option: the clusters of the rows
 
     @property
     def best(self) -> int:

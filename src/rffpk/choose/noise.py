@@ -47,9 +47,9 @@ def find_noise(
 ) -> Noise:  # fmt: skip
     """Find the rows that are noise, by the value of the parameter `noise`.
 
-    Distances are measured in the first `n_views` tables. `distinct` has the distinct rows of a
-    source that was read before; None: they are collected here, and the rows are in memory. A source
-    is read once more, for the distances."""
+    Distances are measured in the first `n_views` views. `distinct` has the distinct rows of a
+    source that was read before; None: the rows are in memory, and distinct rows are collected here.
+    A source is read once more, for the distances."""
     if distinct is None or sample.stream is None:  # all rows are in memory
         distinct = DistinctRows()
         distinct.add(0, sample.tables, sample.weight)
@@ -248,7 +248,7 @@ def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
 def outliers_of(
     sample: Opened, distinct: DistinctRows, n_views: int, spherical: bool
 ) -> tuple[Outliers, Array]:
-    """Return distances to a sample of distinct rows, without a threshold yet.
+    """Return `Outliers` with a sample of distinct rows, without a threshold yet.
 
     The second result has the index of a row in the data set for each row of the sample. Distances
     are measured in the first `n_views` views. They depend only on the columns and the weights."""
@@ -260,7 +260,7 @@ def outliers_of(
     columns = None if spherical else numbers_beside_words(rows, mass)
     rows, m, least = rows if columns is None else rows.take(columns, axis=1), len(rows), 0.0
     copies = TUNING.noise.neighbors + 1
-    if not are_all:  # a place of many rows may be missing
+    if not are_all:  # the sample may lack a row with many copies
         more, xs, weight = sample.numbered(distinct.size)
         mean = sample.weight.sum() / len(more)
         mass = np.r_[mass, np.full(len(more), mean) if are_ones(weight) else weight]
@@ -269,7 +269,7 @@ def outliers_of(
     references, index = _references(rows, mass, m, least)
     nearest = Neighbourhoods(references, copies, 0.0, sample.how.n_threads)
     length = math.sqrt(float(np.median(table.squared_norms(references))))
-    # of the coordinates of a row, two relative errors change a distance
+    # the coordinates of two rows are rounded, so that a distance has twice the error
     rounding = 2 * float(np.finfo(references.dtype).eps) * length
     cells = None if are_all else cells_of(references, sample.how.n_threads)
     found = Outliers(nearest, cells, math.inf, scales, columns, spherical, rounding)
@@ -279,9 +279,10 @@ def outliers_of(
 def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Columns, Array]:
     """Return distinct rows in lexicographic order, with copies of heavy rows, and their indices.
 
-    The first m of `rows` are a sample of distinct rows. Each of them is returned. It is heavy if
-    its mass is at least `TUNING.noise.neighbors` + 1 times the median. The remaining rows are drawn
-    by weight. Such a row is returned only if it is heavy: if its mass is at least `least`.
+    The first m of `rows` are a sample of distinct rows, and all of them are returned. Such a row is
+    heavy if its mass is at least `TUNING.noise.neighbors` + 1 times the median mass. The remaining
+    rows are drawn by weight. They are heavy if their mass is at least `least`; else they are left
+    out.
 
     A heavy row is repeated so often that all its neighbors are copies of it. Its distance is then
     zero, and it is never noise. The indices are of `rows`, one for each returned row."""
@@ -305,8 +306,8 @@ def automatic_threshold(outliers: Outliers, own: Array, squares: Array, weight: 
 
     Two candidates are tried: a valley in the histogram of log distances of the sample, beyond the
     mode; then a wide gap before the largest distances of all rows. A candidate is taken if the rows
-    beyond it are not a cluster. They are not if they are so few that at least one of the nearest
-    neighbors of each row must be on the other side. Otherwise `_is_mixed` decides."""
+    beyond it are no cluster. If they are no more than the neighbors of a row, each of them has a
+    neighbor on the other side, and they are no cluster. Otherwise `_is_mixed` decides."""
     counted, least = weight > 0, np.sort(own)
     least = least[np.searchsorted(np.sqrt(least, dtype=np.float64), outliers.rounding, "right") :]
     apart = np.sqrt(least, dtype=np.float64)

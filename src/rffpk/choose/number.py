@@ -43,7 +43,7 @@ class _Evidence(NamedTuple):
     sums: Array  # sums[k] is the sum of the scores of k clusters
     scores: tuple[Array, Array, Array]  # by eigengaps, heights and modes
     labels: Callable[[list[int]], list[Array]]  # labels of `rows` for each number > 1 in a list
-    rare: float = 0.0  # share of the rows that are in clusters with few of the rows
+    rare: float = 0.0  # share of the rows that are in clusters of few rows
 
     @property
     def best(self) -> int:
@@ -133,7 +133,7 @@ def _finest(seen: list[_Evidence]) -> _Evidence:
     `seen` has the evidence of each view and of all views together, on the same rows. A view with
     less information merges clusters, but does not split them: so the largest number is taken.
     Evidence is clear if its best score is large compared with the best scores of all views."""
-    most = [0.0, 0.0]  # of tables with one cluster, and with more
+    most = [0.0, 0.0]  # largest scores of views with one cluster, and of views with more
     for each in seen:
         most[each.best > 1] = max(most[each.best > 1], each.sums.max())
     least = max(TUNING.number.clear_one * most[0], TUNING.number.clear_more * most[1])
@@ -257,16 +257,16 @@ def _gaps_of_graphs(
 ) -> Array:  # fmt: skip
     """Return the eigengap scores of the numbers of clusters, from several neighbor graphs.
 
-    If the table is `alone`, graphs are computed only until the best number is certain and the
-    levels are likely. A graph that is left out could add at most its share of the score to each
-    number from 2 on. The levels are likely if they stay when the missing graphs agree with the
-    computed graphs."""
+    If the table is `alone`, later graphs are left out once they cannot change the best number, and
+    are unlikely to change the levels. A graph that is left out could add at most its share of the
+    score to each number from 2 on. Levels, the numbers that are better than one cluster, should
+    also stay if the missing graphs agree with the computed graphs."""
     logs, wanted = list[Array](), Wanted(TUNING.number.most_clusters, TUNING.number.pairs)
     for option in options:
         found = graphs.diffusion(wanted, *option, random)[0]
         logs.append(eigengaps(found.spectrum, len(modes) - 1))
         share, likely = len(logs) / len(options), eigengap_scores(logs)
-        gaps = share * likely  # graphs that are not asked say nothing
+        gaps = share * likely  # graphs that are not computed add nothing
         least, likely = _total(gaps, heights, modes), _total(likely, heights, modes)
         best, most = int(np.argmax(least)), least.copy()
         most[2 : wanted.pairs + 1] += 1 - share
@@ -284,11 +284,10 @@ def _part(sample: Opened, n: int, table: Table) -> Part:
 
 
 def _leading(sample: Opened, table: Table, random: Any, n_threads: int) -> Table:
-    """Return a function that computes few columns from views: `table`, or its components.
+    """Return a function that computes few columns from views: `table`, or principal components.
 
-    A table with few columns is returned as it is. With many columns principal components are
-    computed: noise in many columns exceeds the distances between clusters, and the density hardly
-    falls between clusters."""
+    `table` is returned if it has few columns. Noise in many columns would exceed the distances
+    between clusters, and the density would hardly fall between clusters."""
     _, x, weight = _part(sample, TUNING.number.tree_rows[0], table)
     if x.shape[1] <= PER_CLUSTER * TUNING.number.whitened_for:
         return table
@@ -325,9 +324,9 @@ def _partitions(
 ) -> list[Array]:  # fmt: skip
     """Return labels of the rows for each of `numbers`, a list of numbers of clusters.
 
-    A number is either a cut of Ward's tree, or a clustering by slow eigenvectors of the graph. The
-    graph is used where its eigengap score is at least the height score of the tree. The graph has
-    only a part of the rows; each other row gets the label of the nearest row in the graph."""
+    A partition is either a cut of Ward's tree, or a clustering by slow eigenvectors of the graph.
+    The graph is used if its eigengap score is at least the height score of the tree. The graph has
+    only a part of the rows; other rows get the label of the nearest row in the graph."""
     linkage, leaf = tree
     wanted = Wanted(TUNING.number.most_clusters, TUNING.number.pairs)
     slow = [k <= wanted.pairs and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
@@ -369,8 +368,8 @@ def eigengap_scores(eigengaps: list[Array]) -> Array:
 def outstanding_scores(eigengaps: Array) -> Array:
     """Return scores from 0 to 1 of how far eigengap k stands out above the eigengaps after it.
 
-    It is compared with the largest of the eigengaps k + 1 to 2 k + 2. After the eigenvalues of
-    communities come eigenvalues with random, even spacing."""
+    Eigengap k is compared with the largest of the eigengaps k + 1 to 2 k + 2. After the eigenvalues
+    of communities come eigenvalues with random, even spacing."""
     scores = np.zeros(len(eigengaps))
     for k in range(2, len(eigengaps) - 1):
         next_ones = eigengaps[k + 1 : 2 * k + 3].max()
@@ -381,8 +380,8 @@ def outstanding_scores(eigengaps: Array) -> Array:
 def height_scores(linkage: Array, largest: int) -> Array:
     """Return scores (largest + 1,) from 0 to 1 of the numbers k, from the costs of Ward's tree.
 
-    The score compares the cost of merging k clusters to k - 1 with the cost of merging k + 1 to k.
-    A fraction of the fall of the log costs from there to 2 k + 1 clusters is subtracted. `linkage`
+    Let c_k be the log cost of merging k clusters to k - 1. The score is c_k - c_(k + 1), less a
+    fraction of c_(k + 1) - c_(2 k + 1), cut to a range: costs fall without clusters, too. `linkage`
     is the linkage matrix of the tree."""
     scores, most = np.zeros(largest + 1), TUNING.number.largest_height
     costs = linkage[::-1, 2] ** 2  # twice the costs of the mergers of 2, 3, ... clusters
@@ -392,7 +391,7 @@ def height_scores(linkage: Array, largest: int) -> Array:
     place = np.arange(len(logs) - 1)
     usual = TUNING.number.usual_part * (logs[1:] - logs[np.minimum(2 * place + 3, len(logs) - 1)])
     scores[2 : len(logs) + 1] = np.clip(logs[:-1] - logs[1:] - usual, 0, most)
-    scores[len(logs) // 2 + 2 :] = 0  # of clusters of single leaves
+    scores[len(logs) // 2 + 2 :] = 0  # clusters would be single leaves
     return scores / most
 
 
@@ -409,8 +408,8 @@ def mode_scores(distances: Array, index: Array, largest: int) -> Array:
     for r in sorted({min(r, distances.shape[1] - 1) for r in TUNING.number.neighbors}):
         far = distances[:, r]
         least = far[far > 0].min(initial=math.inf)
-        # On a line the way between two modes passes the lowest row between them, and not around it.
-        # So chance is in its depth, too: below two dimensions d densities fall d/2 as far.
+        # On a line a path between two modes cannot avoid the lowest row between them, so that
+        # chance deepens valleys. In d < 2 dimensions log densities are scaled by d/2 for this.
         shown = min(dimension, dimension**2 / 2)
         density = -shown * np.log(np.maximum(far, least)) if least < math.inf else 0 * far
         ends = np.arange(0, len(far) * r + 1, r)
@@ -436,7 +435,7 @@ def mode_counts(density: Array, edges: csr_array, r: float) -> NDArray[np.intp]:
     counted if its prominence is at least the significance. Chazal, Guibas, Oudot, Skraba:
     Persistence-based clustering in Riemannian manifolds. JACM 2013."""
     prominences = _prominences(density, edges)
-    # divided by (2 log(n/r))^(1/2) of a thousand rows and ten neighbors
+    # 3.0 is (2 log(n/r))^(1/2) for a thousand rows and ten neighbors
     deviation = math.sqrt(2 * math.log(max(len(density) / r, 2)) / r) / 3.0
     significances = np.multiply(TUNING.number.significances, deviation)
     return np.array([np.count_nonzero(prominences >= least) for least in significances])
@@ -455,7 +454,7 @@ def _prominences(density: Array, edges: csr_array) -> Array:
     height, pairs = density[order], edges.tocoo()
     ends = rank[pairs.row], rank[pairs.col]
     high, low = np.minimum(*ends), np.maximum(*ends)
-    mode = np.arange(n)  # of each row its densest neighbor, if that is denser; later its mode
+    mode = np.arange(n)  # a node's densest neighbor, if that is denser than itself; later its mode
     np.minimum.at(mode, low, high)
     while (mode != mode[mode]).any():
         mode = mode[mode]

@@ -21,16 +21,17 @@ class NClustersSelection:
     levels : ndarray of int64, shape (n_levels,)
         The good numbers that are better than one cluster, coarse to fine; 1 if there is none.
     scores : ndarray of float64, shape (n_considered,)
-        Evidence for 1, 2, ... clusters, from 0 to 3: the sum of the next three, and 0.3 for one.
+        Evidence for 1, 2, ... clusters, from 0 to 3: 0.3 for one, else the sum of the next three.
     eigengaps, heights, modes : ndarray of float64, shape (n_considered,)
         Scores from 0 to 1: by eigengaps of graphs, heights of Ward's tree, and modes of the
         density. A graph that cannot change the number is not made, and gives zeros.
     labels, rows : ndarray of int32, shape (n_numbers, n_rows) and ndarray of int64, shape (n_rows,)
-        For each of `numbers` the clusters, from 0 on, of the rows that were looked at; their index.
+        Clusters of the rows that were looked at, from 0 on, for each of `numbers`; row indices.
     parents : list of ndarray of int32
-        For each level except the first, the cluster of the level before with most of its rows.
+        For each level except the first, and each of its clusters: the cluster of the level before
+        that has most of its rows.
     shares : list of ndarray of float64
-        The shares of the rows of these clusters that lie there; 1 where levels are nested.
+        The share of its rows that this parent has; 1 where levels are nested.
     """
 
     n_clusters: int

@@ -1,4 +1,4 @@
-"""The parameter `annealing` of a class, and what it says of a search with the other parameters."""
+"""The parameter `annealing` of a class, and the parameters of a search that follow from it."""
 
 from __future__ import annotations
 
@@ -27,27 +27,28 @@ class Annealing(BaseEstimator):
 
     The exponent s of the power mean begins at `start`, is multiplied by `factor` after each stage
     of `passes` passes, and ends at `end`. The defaults are what the word "auto" stands for
-    (``docs/maintainers/annealing.md``); ``annealing__start`` reaches that of an `Annealing` that a
-    model has.
+    (``docs/maintainers/annealing.md``). In `set_params` of a model with an `Annealing`,
+    ``annealing__start`` is its `start`.
 
     Parameters
     ----------
     start : "critical" or float, default="critical"
-        First exponent, at most -0.2. "critical": -0.5, or if less that above which centroids merge.
+        First exponent, at most -0.2. "critical": -0.5, or the exponent above which centroids merge,
+        if it is lower.
     factor : "adaptive" or float, default="adaptive"
         Number > 1 that multiplies s after a stage. "adaptive": 1.05 after stages of many passes,
         up to 1.5 after stages that converge at once; 1.1 if `passes` is a number.
     passes : "adaptive" or int, default="adaptive"
         Passes in a stage, at least 1. "adaptive": until centroids hardly move, at most 10.
     end : "hard" or float, default="hard"
-        "hard": at 0.1 % from the limit, the least squared distance; passes of k-means follow. A
-        number <= `start`: there, with passes until convergence; rows stay assigned softly.
+        Last exponent. "hard": where power means are within 0.1 % of least squared distances; passes
+        of k-means follow. A number <= `start`: passes there converge, and assign rows softly.
     until : {"settled", "objective"}, default="settled"
         When a start ends. "settled": when passes have converged after annealing. "objective": when
-        a pass changes it by at most `tol` of itself, as in the papers, at whatever exponent.
+        a pass, at any exponent, changes the objective by at most `tol` of itself, as in the papers.
     swaps : "auto" or int, default="auto"
-        Failed trials to move a centroid in a row that end the search, fewer for k > 20. "auto": 20,
-        4 k if less, 0 if starts are alike. Above 0 `end` is "hard" and `until` "settled".
+        How many failed trials in a row to move a centroid end the search; fewer for k > 20. "auto":
+        20, or 4 k if less, or 0 if starts are alike. > 0: needs `end` "hard" and `until` "settled".
 
     Examples
     --------
@@ -65,7 +66,7 @@ class Annealing(BaseEstimator):
 
 
 class Paper(NamedTuple):
-    """The parameters of the word "paper", in addition to ``sample=None``."""
+    """The parameters that annealing="paper" stands for, in addition to ``sample=None``."""
 
     annealing: Annealing
     init: str  # in place of "k-means++"

@@ -57,13 +57,14 @@ def parameters(cls: C) -> C:
 
 
 class VersionError(ValueError):
-    """A pickle or a model file of a version that this one does not read."""
+    """A pickle or a model file of a version that this version does not read."""
 
 
 def check_version(written: str, what: str) -> None:
-    """Refuse the state of an estimator of a version with another major number.
+    """Raise a VersionError if another major version wrote the state of an estimator.
 
-    Before version 1.0, also compare the minor number. `what` says what became of it."""
+    Before version 1.0, minor versions must agree, too. `what` is a phrase for the message, such as
+    "model was saved"."""
     parts, own = written.split("."), __version__.split(".")
     shared = 2 if own[0] == "0" else 1
     if parts[:shared] != own[:shared]:
@@ -83,7 +84,7 @@ class Estimator(
     feature_names_in_: NDArray[np.object_]
     _shape: Shape
 
-    _takes = Schema("")  # what X may be; parameters add to it
+    _takes = Schema("")  # what X may be; `_schema` adds what the parameters say
 
     # The names that scikit-learn's guide for developers gives for the HTML representation.
     _doc_link_module = "rffpk"
@@ -126,7 +127,7 @@ class Estimator(
             return self
 
     def _schema(self) -> Schema:
-        """Return what X may be; `_takes` has the kind of an X that is precomputed."""
+        """Return what X may be. The kind in `_takes` holds only if X is precomputed."""
         kind, given = self._takes.kind, vars(self)
         if kind != "rows":
             word = given.get("metric", given.get("kernel", given.get("kernels")))
@@ -138,7 +139,7 @@ class Estimator(
         return checks.is_option(vars(self).get("metric"), "cosine")
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
-        """Check X; return its views, each table once.
+        """Check X; return its tables: the views, and all columns side by side if a view needs them.
 
         `reset`: X is the data of a fit, and its shape is remembered. Otherwise X is new data for
         the fitted model, and must match the shape."""
@@ -216,7 +217,7 @@ def fit_of(estimator: Any, anew: bool = True) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
-    """Yield the progress of a fit of X; None if nobody looks at it."""
+    """Yield the object that reports the progress of a fit of X; None if nothing is reported."""
     verbose = getattr(estimator, "verbose", 0)
     if not isinstance(verbose, (bool, np.bool_)):
         checks.check_int(verbose, "verbose", 0)
@@ -319,8 +320,8 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
-            As in `fit`; with precomputed kernels those between the new rows and the fitted ones, of
-            shape (n_samples, n_samples_fit).
+            As in `fit`. Precomputed kernels are between the new rows and the fitted rows, of shape
+            (n_samples, n_samples_fit).
 
         Returns
         -------
@@ -368,7 +369,7 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
-            As in `fit`; for `KernelPowerKMeans` and its kin with kernels that are not precomputed.
+            As in `fit`. Exact kernels, as of `KernelPowerKMeans`, must not be precomputed.
 
         Returns
         -------
@@ -405,7 +406,7 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         return vars(self)["labels_"] if "labels_" in vars(self) else self.predict(X)
 
     def medoids(self, X: Any) -> NDArray[np.intp]:
-        """Return the row of X nearest to each centroid, but noise: an example of each cluster.
+        """Return for each centroid the nearest row of X that is not noise, as an example.
 
         Features of a diffusion map do not tell the middle of a cluster from its edge. So
         `DiffusionPowerKMeans` gives a row in the middle by the columns, of at most 2000 rows of
@@ -436,8 +437,8 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
 
         An array of shape (n_clusters - 1, 4), whose last column counts clusters. Half the square of
         a height is what the merger adds to the k-means objective, in the space of the centroids.
-        In `DiffusionPowerKMeans` clusters in different components of the graph, which are equally
-        far apart there, are as far as the means of their rows.
+        Features of `DiffusionPowerKMeans` put all components of the graph equally far apart:
+        between components, the tree uses distances between the means of the rows instead.
         Computed when it is asked for, in O(n_clusters^2) time and memory.
         """
         if not self.__sklearn_is_fitted__():
@@ -449,10 +450,10 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
     def cut(self, n_clusters: int, X: Any = None) -> NDArray[np.int32]:
         """Return labels of fewer clusters, which are unions of the fitted clusters.
 
-        Those clusters are merged first whose union raises the k-means objective least, by Ward's
-        method on the centroids and the weights of their clusters (`linkage_`). So all cuts are
-        nested. Two clusters of a cut may be closer to each other than clusters of a fit with
-        this number, which sees all rows.
+        Clusters whose union raises the k-means objective least are merged first, by Ward's method
+        on the centroids and the weights of their clusters (`linkage_`). So all cuts are nested.
+        Two clusters of a cut may be closer to each other than clusters of a fit with this number,
+        which sees all rows.
 
         Parameters
         ----------
@@ -465,14 +466,14 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         -------
         labels : ndarray of int32, shape (n_samples,)
             From 0 to n_clusters - 1, numbered in the order of the clusters of the fit; noise stays
-            -1. With the number of the fit they are `labels_`.
+            -1. If `n_clusters` is the number of the fit, they are `labels_`.
         """
         from rffpk.system.tree import groups
 
         check_is_fitted(self)
         linkage = self.linkage_
         n_clusters = checks.check_int(n_clusters, "n_clusters", 1, len(linkage) + 1)
-        # the last one is that of noise
+        # the last entry is for noise
         of_clusters = np.r_[groups(linkage, n_clusters), np.int32(-1)]
         return of_clusters[self.labels_] if X is None else self._cut(X, of_clusters=of_clusters)
 
@@ -483,11 +484,11 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the weighted sum of squared distances to the nearest centroids.
 
-        Noise is left out. Of the fitted rows with their weights the score is `-inertia_`, but not
-        if rows lack views, as other distances are scaled up here. Nor if a kernel is indefinite,
-        as negative squared distances are zero here.
+        Noise is left out. The score of the fitted rows with their weights is `-inertia_`, with two
+        exceptions. If rows lack views, the score scales distances over the other views up. If a
+        kernel is indefinite, the score takes negative squared distances as zero.
 
-        Scores of models with different features, such as of other kernels, do not compare.
+        Scores of models with different features or kernels cannot be compared.
 
         Parameters
         ----------

@@ -38,13 +38,13 @@ from rffpk.system.tuning import TUNING
 class DiffusionPowerKMeans(AnnealedClusterer):
     """Power k-means on diffusion features: annealed spectral clustering.
 
-    Rows are mapped to the features of a `DiffusionMap`, in which clusters of whatever shape are far
-    apart. The objective of power k-means is a normalised cut there of the graph of neighbors after
-    a time of diffusion (Dhillon, Guan, Kulis: Kernel k-means, spectral clustering and normalized
-    cuts. KDD 2004; ``docs/math.md``, eq. (17.6); ``docs/maintainers/annealing.md``). The map costs
-    O(n_samples n_landmarks n_features), a pass O(n_samples n_components k). `predict` gives fitted
-    rows their labels. A ConvergenceWarning says if clusters are fewer than the components that
-    count.
+    Rows are mapped to the features of a `DiffusionMap`, in which clusters of any shape are far
+    apart. On these features the objective of power k-means is a normalized cut of the neighbor
+    graph after a time of diffusion (Dhillon, Guan, Kulis: Kernel k-means, spectral clustering and
+    normalized cuts. KDD 2004; ``docs/math.md``, eq. (17.6); ``docs/maintainers/annealing.md``). The
+    map costs O(n_samples n_landmarks n_features), a pass O(n_samples n_components k). `predict`
+    gives fitted rows their labels. A ConvergenceWarning says if the graph has more components than
+    clusters.
 
     With ``metric="precomputed"`` X is a sparse or dense graph of affinities >= 0, (n_samples,
     n_samples), taken as (A + A') / 2; `noise` and `partial_fit` need rows (``docs/tasks.md``).

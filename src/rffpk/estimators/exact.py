@@ -62,7 +62,7 @@ class KernelKMeans(Clusterer):
         A number > 0. "mean", "median": 1 / (2 mean or median distance), for "rbf" squared; "scale":
         1 / (n_features X.var()). None, and words for other kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
-        Of a callable; of a name "degree" >= 0 (default 3), "coef0" (1), "gamma", before `gamma`.
+        Of a callable; of a name: "degree" >= 0 (default 3), "coef0" (1), "gamma" (over `gamma`).
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
         Initial centroids: rows; "k-means" adds passes; "spectral": clusters of eigenvectors. An
         array: labels of rows, each in use, or weights of rows, shape (n_clusters, n_samples).
@@ -152,7 +152,7 @@ class KernelPowerKMeans(KernelKMeans):
         A number > 0. "mean", "median": 1 / (2 mean or median distance), for "rbf" squared; "scale":
         1 / (n_features X.var()). None, and words for other kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
-        Of a callable; of a name "degree" >= 0 (default 3), "coef0" (1), "gamma", before `gamma`.
+        Of a callable; of a name: "degree" >= 0 (default 3), "coef0" (1), "gamma" (over `gamma`).
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
         Initial centroids: rows; "k-means" adds passes; "spectral": clusters of eigenvectors. An
         array: labels of rows, each in use, or weights of rows, shape (n_clusters, n_samples).
@@ -226,9 +226,9 @@ class MultiKernelPowerKMeans(Clusterer):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
-        Of several, names whose values follow the scale of X, as "linear", get a variance of one.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
+        Of several, kernels that follow the scale of X, as "linear", get a total variance of one.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     weight_entropy : float, default=1.0

@@ -59,8 +59,8 @@ def fit_features(
         PowerKMeans, FuzzyCMeans and RFFKernelPowerKMeans, with the results of float32. Rows that
         are not in memory are a source: a function without arguments that returns an iterator of
         blocks of rows (`rffpk.sources`). Views are a list of sources. A source is read several
-        times, and `labels_` is not set. So it is with arrays and frames of Dask, or a list of
-        such, whose partitions stay where they are.
+        times, and `labels_` is not set. Arrays and frames of Dask, or a list of them, are read like
+        a source; their partitions stay where they are.
         X, or some or all views of a list, may be sparse: CSR of float32 or float64 is read in
         place, other formats are converted to it.
     y : Ignored
@@ -79,9 +79,9 @@ def fit_features(
         Least time between two checkpoints, >= 0. They are written after a pass, or after a swap
         with its passes.
     resume : bool, default=True
-        Whether to go on from a checkpoint that is there. One of other rows, parameters, random
-        numbers or versions is refused; False begins anew. A file that is no checkpoint is refused
-        in both cases.
+        Whether to go on from a checkpoint that is there. A checkpoint of other rows, parameters,
+        random numbers or versions is refused. False: begin anew. A file that is no checkpoint is
+        refused in both cases.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def fit_kernels(
         Present for scikit-learn's conventions.
     sample_weight : array-like of shape (n_samples,), optional
         Weights >= 0 of the rows, by default one each. A weight of two has the objective of a
-        repeated row, but draws differ where rows are repeated, so that another optimum may be
+        repeated row. Random draws differ if a row is repeated, so that another optimum may be
         found. Costs are precise to eps times the largest weight.
     checkpoint : str or path, optional
         A file that is replaced as the fit proceeds, and removed at its end, as in

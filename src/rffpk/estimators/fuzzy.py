@@ -53,8 +53,8 @@ class FuzzyCMeans(Clusterer):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts at `m`, or with ``m="auto"`` of the search before, at least 1. "auto": one,
-        for "k-means++" after the starts and swaps of `PowerKMeans`.
+        Number of starts at `m`, or of the search before if ``m="auto"``, at least 1. "auto": one;
+        with ``init="k-means++"`` it follows the starts and swaps of `PowerKMeans`.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -245,7 +245,7 @@ def cmeans(
     result : CMeansResult
         A named tuple (cntr, u, u0, d, jm, p, fpc): centroids (c, n_features), final memberships,
         initial memberships and Euclidean distances (c, n_samples), objectives of the iterations
-        (p,), their number, and the partition coefficient.
+        (p,), number of iterations, and partition coefficient.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def cmeans(
     Warns
     -----
     UserWarning
-        If X has more than four columns for each row and no `init`: scikit-fuzzy's data would.
+        If X has more than four columns for each row, as scikit-fuzzy's data, and no `init`.
     ConvergenceWarning
         If memberships do not tell all clusters apart.
 

@@ -40,8 +40,8 @@ MAX_TYPICALITY_M = 6.0
 
 _Feature = Literal["diffusion", "linear"]  # entries of `kernels` that are not kernels
 
-# The map that has the parameters of another; or the columns, by their principal components with a
-# power of the standard deviations, or, None, themselves.
+# A map that is not fitted; a number, the power of standard deviations that divide principal
+# components of the columns; or None, for the columns themselves.
 _Kernel = RandomFourierFeatures | DiffusionMap | float | None
 
 
@@ -139,17 +139,17 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     weight_entropy : float, default=1.0
         Lambda over the sum of sample weights, 1e-30 to 1e30; small: few views get the weight.
     kernels : str, list or None, default="auto"
-        A name of all views, or a list of one for each: "rbf", "laplacian", "cauchy" or a pair with
-        gamma, "diffusion", "linear" (the columns), ("linear", e) (components by ``docs/math.md``,
-        eq. (20.1)), a map. One array becomes as many views. "auto": graphs and components of each
-        view and of all. None: "rbf", for one array of 4, 1 and 1/4 times the mean gamma.
+        One kernel for all views, or a list with one for each: "rbf", "laplacian", "cauchy" or a
+        pair with gamma, "diffusion", "linear" (the columns), ("linear", e) (components by
+        ``docs/math.md``, eq. (20.1)), or a map. One array is a view of each. "auto": graphs and
+        components of each view and of all. None: "rbf", for one array with 4, 1, 1/4 of mean gamma.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     n_frequencies : {"auto", "paper"} or int, default="auto"
         Number of random frequencies D, at least 1. "auto": of 128, 256, ..., 8192 the least with a
         kernel error of 0.02 (``docs/math.md``, eq. (9.5)). "paper": ceil(4 log^3(2 k)), iid.
     allow_missing_views : bool, default=False
-        Whether a view of a row may be NaN, or None in a list: distances are over the other views.
+        Whether a row may lack views (NaN, or None in a list): distances are over the other views.
     cache : "auto", bool or int, default="auto"
         Bytes for stored features. "auto": if faster, 1/4 of memory. True: all, or a MemoryError.
 

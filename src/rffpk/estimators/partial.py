@@ -22,7 +22,7 @@ from rffpk.system import config
 
 M = TypeVar("M")
 
-# What a fit says of its rows, which are not the rows of a stream of batches.
+# Attributes that describe the rows of a fit, and would be wrong after further batches.
 _OF_ROWS = ("labels_", "inertia_", "objective_", "memberships_", "outlier_scores_")
 
 
@@ -31,8 +31,8 @@ def partial_fit(
 ) -> M:
     """Cluster a stream of rows, batch by batch.
 
-    The first rows are kept until they are as many as `sample` says, 20 000 or 50 for each
-    cluster if that is more for "auto" or None; `fit` then clusters them. Each later batch moves
+    The first rows are kept until there are `sample` rows, and then clustered by `fit`. "auto" and
+    None mean 20 000 rows, or 50 for each cluster if that is more. Each later batch moves
     the centroids by one pass, at the exponent at which that fit ended. A centroid is the mean of
     all rows so far, with the weights that they had for it in their pass, discounted by
     `half_life`. The feature map stays. After `fit` the stream goes on from there. The result is
@@ -56,7 +56,7 @@ def partial_fit(
     self : object
         The estimator. It is fitted when no rows are kept (`n_buffered_` is 0). `labels_` are
         then of this batch: the nearest centroids before the batch moved them, or after the first
-        fit where that took the batch. Attributes that describe rows, such as `inertia_`, are not
+        fit, if that took the batch. Attributes that describe rows, such as `inertia_`, are not
         set. All attributes but `cluster_centers_` are of the fit of the first rows.
 
     Raises
@@ -148,7 +148,7 @@ def _follow(model: Any, X: Array, weight: Array, half_life: float | None) -> Arr
         )
     if half_life is not None:
         discount = 2.0 ** (-n / half_life)
-        discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # after the last row
+        discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # as they are after the last row
         weight = weight * discounts
     centroids = model._centroids
     before = centroids.running or _sums_of_fit(model, half_life)

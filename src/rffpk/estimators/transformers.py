@@ -56,11 +56,12 @@ class RandomFourierFeatures(Estimator):
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies_)
         Omega, in the dtype of X; structured frequencies are written out when this is read.
     structure_ : tuple (ndarray of int8, float, int), or None
-        Signs, shape (n_blocks, 3, p), scale and number of structured frequencies; None: others.
+        Signs (n_blocks, 3, p), scale and number of structured frequencies; None: not structured.
     n_frequencies_, gamma_ : int and float
         The numbers that `n_frequencies`, D, and `gamma` stand for.
     kernel_error_ : float
-        Mean squared error over pairs of at most 256 rows, over the variance; set with "auto".
+        Mean squared error of the kernel, over its variance, for pairs of at most 256 rows; set with
+        "auto".
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
 
@@ -163,7 +164,7 @@ class DiffusionMap(Estimator):
 
     With ``metric="precomputed"`` X is a sparse or dense graph of affinities >= 0, (n_samples,
     n_samples), taken as (A + A') / 2 (``docs/tasks.md``). `fit` raises a ValueError or TypeError
-    for bad input. A ConvergenceWarning says if smaller components count as well.
+    for bad input. A ConvergenceWarning says if the graph has several components.
 
     Parameters
     ----------
@@ -201,7 +202,7 @@ class DiffusionMap(Estimator):
         What a clustering tried: "whitening", "neighbors" (times the default number; 0: columns),
         "unit" (whether features have length one), and "agreement" with all options.
     n_neighbors_, n_components_ : int
-        Numbers of neighbors of each row that are considered, and of features.
+        Number of neighbors of each row in the graph, and number of features.
     bandwidth_ : float
         sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x.
     eigenvalues_ : ndarray of shape (n_functions,)
@@ -212,7 +213,7 @@ class DiffusionMap(Estimator):
     landmark_features_ : ndarray of shape (n_nodes, n_components_)
         Features of landmarks. A row has the mean of its neighbors, with the weights above.
     component_shares_ : ndarray of shape (n_connected_components,)
-        Shares of the weight of the rows, or a sample, in connected components, in falling order.
+        Shares of the weight (of a sample, if there are many rows) in connected components, falling.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
 
@@ -324,8 +325,8 @@ class DiffusionMap(Estimator):
         Returns
         -------
         features : ndarray of shape (n_samples, n_components_)
-            float32 for float32 input, else float64; finite however far a row is. A CSR array where
-            X is sparse and `time_` is 0.
+            float32 for float32 input, else float64; finite however far a row is. A CSR array if X
+            is sparse and `time_` is 0.
         """
         check_is_fitted(self)
         [X] = self._check_views(X, reset=False)
@@ -356,8 +357,8 @@ def fit_fourier(
 ) -> RandomFourierFeatures:
     """Fit random features to a view for k clusters; return them as a transformer.
 
-    `parameters` is an estimator with the parameters of random features. n_frequencies="paper" means
-    the number of the paper, and independent frequencies if `sampling` is automatic."""
+    `parameters` is an estimator with the parameters of random features. n_frequencies="paper" is
+    the number of the paper; the frequencies are then independent if `sampling` is "auto"."""
     D, sampling = parameters.n_frequencies, parameters.sampling
     if D == "paper":
         D, sampling = fourier.default_n_frequencies(k), "iid" if sampling == "auto" else sampling

@@ -1,6 +1,6 @@
-"""The base of the methods that fuse kernels into an embedding of the rows, and annealed k-means on
-an embedding, with predictions by it. A model embeds rows whose views have been checked by
-`_embedded`."""
+"""Base of the methods that fuse kernels into an embedding of the rows, and annealed k-means on it.
+
+The method `_embedded` of a model embeds rows whose views have been checked."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from rffpk.system.report import Progress, warn
 from rffpk.system.tiles import by_blocks, row_tiles
 from rffpk.system.tuning import TUNING
 
-# The values for iterations of the keys that only records of passes have.
+# Values for keys that records of passes have, and records of iterations lack.
 _OF_PASSES = {"start": 0, "kept": True, **dict.fromkeys(("s", "shift", "distinct", "repairs"))}
 
 Iterated = TypeVar("Iterated", bound="Iteration")
@@ -87,8 +87,8 @@ def transform(model: Any, X: Any) -> Array:
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
-        As in `fit`; with precomputed kernels those between the new rows and the fitted ones, of
-        shape (n_samples, n_samples_fit), or the anchors.
+        As in `fit`. Precomputed kernels are between the new rows and the fitted rows, of shape
+        (n_samples, n_samples_fit), or the anchors.
 
     Returns
     -------
@@ -110,13 +110,13 @@ def _embedded(model: Any, X: Any) -> tuple[Array, Any]:
 
 @dataclass(frozen=True)
 class EmbeddingModel:
-    """Centroids in an embedding, with the map of new rows."""
+    """Centroids in an embedding, with the model that embeds new rows."""
 
-    model: Any  # which embeds rows
+    model: Any
     clusters: CentroidModel
 
     def labels(self, X: Any) -> Array:
-        """Return the nearest centroid of each row."""
+        """Return the index of the nearest centroid of each row, (n,)."""
         return self.clusters.labels(embedded_rows(self.model, X))
 
     def memberships(self, X: Any, s: float | None) -> Array:
@@ -130,7 +130,7 @@ class EmbeddingModel:
         return self.clusters.distances(embedded_rows(self.model, X))
 
     def nearest_rows(self, X: Any) -> Array:
-        """Return the row that is nearest to each centroid, (k,)."""
+        """Return the index of the row that is nearest to each centroid, (k,)."""
         return self.clusters.nearest_rows(embedded_rows(self.model, X))
 
     def cost(self, X: Any, weight: Any) -> float:
@@ -165,13 +165,15 @@ def _prepared(model: Any, embedding: Array) -> Array:
 
 @parameters
 class KernelFusion(Clusterer):
-    """Base of the methods that embed rows by kernels, for k-means. A subclass has `_learn`, from
-    kernels between rows or landmarks, or `_fuse`, from views, and `_embedded`."""
+    """Base of the methods that embed rows by kernels, for k-means.
 
-    _of_affinities = False  # kernels that are not centered, and may be zero on their diagonals
+    A subclass has `_learn`, which learns from kernels between rows or landmarks. Or it has `_fuse`,
+    which learns from views, and `_embedded`."""
+
+    _of_affinities = False  # whether kernels are not centered, and may have a diagonal of zeros
     _needs_every_kernel = True  # whether one zero kernel among several is refused
-    _stage = "weights"  # of the records of iterations
-    _remedy = "take more iterations, or a larger tol"  # where max_iter is too small
+    _stage = "weights"  # the name of iterations in `history_`
+    _remedy = "take more iterations, or a larger tol"  # if max_iter is too small
     _takes = Schema("", "kernels", several=True, warns_of_kernels=True)
     _balances_terms = False  # whether a common factor of all weights changes the result
     _positive: ClassVar[tuple[str, ...]] = ()  # parameters above zero
@@ -212,7 +214,7 @@ class KernelFusion(Clusterer):
             checks.check_real(getattr(self, name), name, 0, checks.MAX_WEIGHT)
 
     def _check_number(self, k: int) -> None:
-        """Check the parameters that k clusters bound."""
+        """Check the parameters that must not be below k."""
         if self.n_landmarks is not None:
             checks.check_int(self.n_landmarks, "n_landmarks", k)
 
@@ -251,9 +253,9 @@ class KernelFusion(Clusterer):
             Weights p >= 0 of the rows, by default one each. A row of weight two counts like two
             equal rows, in the kernels, in the objective and in k-means on the embedding
             (`docs/math.md`, section 12), but draws from repeated rows differ. A row of weight zero
-            has no influence; it is embedded and labelled like a new one. Where the
-            columns of `embedding_` are orthonormal without weights, the columns of diag(p)^(1/2)
-            `embedding_` are. Results are precise to eps times the largest weight.
+            has no influence; it is embedded and labelled like a new row. If the columns of
+            `embedding_` are orthonormal without weights, the columns of diag(p)^(1/2) `embedding_`
+            are with weights. Results are precise to eps times the largest weight.
 
         Returns
         -------

@@ -36,13 +36,13 @@ _EQUAL = 1e-9
 class CoregSC(KernelFusion):
     """Co-regularised multi-view spectral clustering (CoregSC).
 
-    Maximizes sum_l Tr(U_l'A_l U_l) + agreement sum_(l < m) Tr(U_l U_l'U_m U_m') over U_l, pairwise,
-    with orthonormal columns, with A_l = D_l^(-1/2) K_l D_l^(-1/2) and D_l the row sums of kernel l;
-    with a centroid U of such columns the second sum is sum_l Tr(U_l U_l'U U') (Kumar, Rai, Daume:
-    Co-regularized multi-view spectral clustering. NIPS 2011). For n rows, or landmarks, O(L n^2 +
-    L^2 n k) memory and O(L n^2 k) time an iteration. Kernels are affinities, not centered; one with
-    negative values is raised to a least value of zero. Affinities in X may be zero on their
-    diagonals. See ``docs/maintainers/fusion.md``.
+    Maximizes sum_l Tr(U_l'A_l U_l) + agreement sum_(l < m) Tr(U_l U_l'U_m U_m') over U_l with
+    orthonormal columns. A_l is D_l^(-1/2) K_l D_l^(-1/2), and D_l are the row sums of kernel l.
+    With ``scheme="centroid"`` the second sum is sum_l Tr(U_l U_l'U U'), for a common U (Kumar, Rai,
+    Daume: Co-regularized multi-view spectral clustering. NIPS 2011). For n rows, or landmarks,
+    O(L n^2 + L^2 n k) memory and O(L n^2 k) time an iteration. Kernels are affinities, not
+    centered; a kernel with negative values is raised to a least value of zero. Affinities in X may
+    be zero on their diagonals. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ class CoregSC(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -72,7 +72,7 @@ class CoregSC(KernelFusion):
     tol : float, default=1e-06
         Tolerance >= 0: iterations end when the objective rises by at most `tol` of itself.
     scheme : {"pairwise", "centroid"}, default="pairwise"
-        Whether the views agree with each other or with one more matrix.
+        Whether the U_l agree with each other, or with a common U.
     agreement : float, default=0.01
         Weight >= 0 of the agreement of views, lambda in the paper; take less for many views.
 
@@ -83,13 +83,13 @@ class CoregSC(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_columns)
-        U, or all U_l side by side, float64; with landmarks the extension of theirs to all rows.
+        U, or all U_l side by side, float64; with landmarks, extended from them to all rows.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
         Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
         1 / n_views: the method has no weights.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+        Objective of the fusion; objective and last s of k-means; s of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_columns)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -173,6 +173,7 @@ class Agreement:
             self._update_center()
 
     def iterations(self) -> Iterator[Iteration]:
+        """Yield iterations that update each U_l, and then the center if there is one."""
         alpha = np.full(len(self.As), 1 / len(self.As))
         while True:
             for number in range(len(self.As)):
@@ -232,8 +233,8 @@ class LKAM(KernelFusion):
     is minimized over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn
     (Li, Liu, Wang, Dou, Yin, Zhu: Multiple kernel clustering with local kernel alignment
     maximization. IJCAI 2016; ``docs/maintainers/fusion.md``). For n rows, or landmarks, O(L n^2)
-    memory and O(n^3 + L^2 n^2) time, as for each n embedded rows, and O(L n^2 k) an iteration; n^2
-    / 8 bytes.
+    memory and O(n^3 + L^2 n^2) time, and as much again for every n rows to embed; O(L n^2 k) an
+    iteration. A fitted model keeps n^2 / 8 bytes.
 
     Parameters
     ----------
@@ -250,8 +251,8 @@ class LKAM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -263,7 +264,7 @@ class LKAM(KernelFusion):
     tol : float, default=1e-06
         Tolerance >= 0: iterations end when the objective falls by at most `tol` of itself.
     n_neighbors : int or float, default=0.5
-        Rows in a neighborhood, at least 1 and more if equal, or their share, in (0, 1].
+        Rows in a neighborhood, at least 1, or their share, in (0, 1]. Equal rows may add more.
     diversity : float, default=0.01
         Weight >= 0 of the penalty, lambda in the paper. M grows with n_samples^2.
 
@@ -274,7 +275,7 @@ class LKAM(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the learned kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -282,7 +283,7 @@ class LKAM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+        Objective of the fusion; objective and last s of k-means; s of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -416,8 +417,8 @@ class LMKKM(KernelFusion):
     orthonormal columns and weights theta >= 0 of sum one for each row, in turn, theta by a
     quadratic programme (Goenen, Margolin: Localized data fusion for kernel k-means clustering with
     application to cancer biology. NIPS 2014). For n rows, or landmarks, some 125 L n^2 bytes, else
-    a MemoryError, and O(L n^3) or more an iteration: take a thousand. Raises an ImportError without
-    the package clarabel. See ``docs/maintainers/fusion.md``.
+    a MemoryError, and O(L n^3) time or more an iteration: take n of a thousand. Raises an
+    ImportError without the package clarabel. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------
@@ -434,8 +435,8 @@ class LMKKM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -454,17 +455,17 @@ class LMKKM(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the learned kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
         Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
-        Means of `row_weights_`, by the sample weights.
+        Means of `row_weights_`, weighted by the sample weights.
     row_weights_ : ndarray of shape (n_learned, n_views)
         Weights theta >= 0 of the kernels for each row that was learned on; rows sum to one.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+        Objective of the fusion; objective and last s of k-means; s of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -519,7 +520,7 @@ class LMKKM(KernelFusion):
             theta = row_weights(convex, H)
 
     def _mapped(self, Ks: list[Array]) -> Array:
-        # squared distances less k(x, x); the first of equal ones
+        # for each new row the nearest learned row, by squared distances less k(x, x)
         nearest = (self._squares - 2 * base.mean_of(Ks)).argmin(axis=1)
         return localised(Ks, self.row_weights_[nearest], self.row_weights_) @ self._map
 
@@ -527,7 +528,7 @@ class LMKKM(KernelFusion):
 def localised(Ks: list[Array], rows: Array, columns: Array) -> Array:
     """Return the combined kernel sum_l theta_il theta_jl K_l,ij.
 
-    `rows` (n, L) are the theta of its rows, and `columns` (m, L) of its columns."""
+    `rows` (n, L) are the theta of the rows of the result, and `columns` (m, L) of its columns."""
     found = np.zeros(Ks[0].shape)
     for K, left, right in zip(Ks, rows.T, columns.T):
         found += left[:, None] * K * right
@@ -596,8 +597,8 @@ class MVCLFA(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -618,13 +619,13 @@ class MVCLFA(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        F, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        F, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
         Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights beta >= 0 of the clusterings of single kernels; their squares sum to one.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+        Objective of the fusion; objective and last s of k-means; s of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -662,7 +663,7 @@ class LateFusion:
     def __init__(self, Ks: list[Array], k: int, weight: float, roots: Array) -> None:
         self.weight, L, n = weight, len(Ks), len(Ks[0])
         pairs = [linalg.leading_eigenvectors(K, k, n) for K in [*Ks, base.mean_of(Ks)]]
-        # the result depends on signs: rows without roots give them
+        # the result depends on signs, which must not depend on row weights
         *self.H, self.M = [linalg.fixed_signs(H, roots) for _, H in pairs]
         *self._H_maps, M_map = [
             linalg.over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
@@ -703,8 +704,8 @@ class LateFusion:
 class ONKC(KernelFusion):
     """Optimal neighbourhood kernel clustering with multiple kernels (ONKC).
 
-    Minimizes, for a kernel G near a combination of the given ones (Liu et al.: Optimal neighborhood
-    kernel clustering with multiple kernels. AAAI 2017)
+    Learns a kernel G near a combination K_alpha of the given kernels. It minimizes (Liu et al.:
+    Optimal neighborhood kernel clustering with multiple kernels. AAAI 2017)
 
         Tr(G (I - HH')) + (rho / 2) ||G - K_alpha||^2 + (diversity / 2) alpha'M alpha,
         K_alpha = sum_l alpha_l K_l,    M_pq = Tr(K_p K_q),
@@ -728,8 +729,8 @@ class ONKC(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -752,7 +753,7 @@ class ONKC(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of G, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -760,7 +761,7 @@ class ONKC(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+        Objective of the fusion; objective and last s of k-means; s of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -794,7 +795,7 @@ class ONKC(KernelFusion):
 
 
 class NearKernel:
-    """The variables G, H and alpha of ONKC, and their updates. H = sum_l K_l maps_l."""
+    """The variables G, H and alpha of ONKC, and their updates. H = sum_l K_l @ maps[l]."""
 
     def __init__(self, Ks: list[Array], k: int, rho: float, diversity: float) -> None:
         self.Ks, self.k, self.rho, self.diversity = Ks, k, rho, diversity

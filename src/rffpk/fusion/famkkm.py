@@ -28,14 +28,14 @@ Features = Literal["rff", "nystroem"]
 class FAMKKM(KernelFusion):
     """Fast approximated multiple kernel k-means (FAMKKM).
 
-    Each kernel K_i has partition matrices H_i and G_i with orthonormal columns, fused into F.
-    Maximized is (eq. (11) of Wang et al.: Fast approximated multiple kernel k-means. IEEE TKDE)
+    Each kernel K_i has partition matrices H_i and G_i with orthonormal columns, fused into F. The
+    objective is (eq. (11) of Wang et al.: Fast approximated multiple kernel k-means. IEEE TKDE)
 
         sum_i Tr(H_i'K_i G_i) + lambda1 Tr(H_i'G_i)
               + lambda2 gamma_i Tr(F'(H_i R_i + G_i W_i)),    sum_i gamma_i^2 = 1, gamma_i >= 0,
 
-    over one of F, H, G, orthogonal R and W, and gamma after the other. An iteration costs O(n^2 k)
-    with matrices, O(n D k) with D features a view. A kernel must nearly be positive semidefinite.
+    maximized over F, H, G, orthogonal R and W, and gamma in turn. An iteration costs O(n^2 k) with
+    matrices, O(n D k) with D features a view. A kernel must nearly be positive semidefinite.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ class FAMKKM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -79,7 +79,7 @@ class FAMKKM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights gamma >= 0 of the kernels; their squares sum to one.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+        Objective of the fusion; objective and last s of k-means; s of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -99,7 +99,7 @@ class FAMKKM(KernelFusion):
 
     _stage = "fusion"
 
-    n_landmarks: None = field(default=None, init=False)  # there are approximations
+    n_landmarks: None = field(default=None, init=False)  # `approximation` takes its place
     lambda1: float = 1.0
     lambda2: float = 1.0
     approximation: Features | tuple[Features, int] | None = None
@@ -155,8 +155,8 @@ class FAMKKM(KernelFusion):
 class Alternation:
     """The variables of eq. (11), with updates that each maximize it over one variable.
 
-    F, H_i and G_i are matrices over the rows, and each has a map. The features of a row for all
-    kernels, side by side, times the map give the row of the matrix."""
+    F, H_i and G_i are matrices with a line for each row of the data, and each has a map. The line
+    of a row is the product of its features, of all kernels side by side, with the map."""
 
     def __init__(
         self,

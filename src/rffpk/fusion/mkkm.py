@@ -64,8 +64,8 @@ class AverageMKKM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -82,7 +82,7 @@ class AverageMKKM(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the combined kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -90,7 +90,7 @@ class AverageMKKM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+        Objective of the fusion; objective and last s of k-means; s of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -144,8 +144,8 @@ class MKKM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -164,7 +164,7 @@ class MKKM(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the combined kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -172,7 +172,7 @@ class MKKM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+        Objective of the fusion; objective and last s of k-means; s of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -204,8 +204,8 @@ class MKKMMR(KernelFusion):
     Minimizes sum_l alpha_l^2 Tr(K_l (I - HH')) + (diversity / 2) alpha'M alpha, M_pq = Tr(K_p K_q),
     over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn (Liu, Dou,
     Yin, Wang, Zhu: Multiple kernel k-means clustering with matrix-induced regularization. AAAI
-    2016): large weights of like kernels cost. For n rows, or landmarks, O(L n^2) memory, O(L^2 n^2)
-    time for M and O(L n^2 k) an iteration. See ``docs/maintainers/fusion.md``.
+    2016). The second term penalizes weight on similar kernels. For n rows, or landmarks, O(L n^2)
+    memory, O(L^2 n^2) time for M, O(L n^2 k) an iteration. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------
@@ -222,8 +222,8 @@ class MKKMMR(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -244,7 +244,7 @@ class MKKMMR(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the combined kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -252,7 +252,7 @@ class MKKMMR(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+        Objective of the fusion; objective and last s of k-means; s of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -305,8 +305,8 @@ class SimpleMKKM(KernelFusion):
     """Multiple kernel k-means that minimizes over weights a maximum over relaxed clusterings.
 
     Minimizes F(alpha) = max_H Tr(K_alpha HH') / n, K_alpha = sum_l alpha_l^2 K_l, over weights
-    alpha >= 0 of sum one, the maximum over H with orthonormal columns; F is convex if kernels are
-    semidefinite (Liu: SimpleMKKM: simple multiple kernel k-means. IEEE TPAMI 2022; with
+    alpha >= 0 of sum one. The maximum is over H with orthonormal columns, and F is convex if
+    kernels are semidefinite (Liu: SimpleMKKM: simple multiple kernel k-means. IEEE TPAMI 2022; with
     `n_landmarks` MKC-AE, eq. (12) of Liang et al.: Stability and generalization of kernel
     clustering. NeurIPS 2022). For n rows, or landmarks, O(L n^2) memory and O(L n^2 k) time an
     iteration; five suffice. See ``docs/maintainers/fusion.md``.
@@ -326,8 +326,8 @@ class SimpleMKKM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -346,7 +346,7 @@ class SimpleMKKM(KernelFusion):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks, extended from them to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the combined kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -354,7 +354,7 @@ class SimpleMKKM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+        Objective of the fusion; objective and last s of k-means; s of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -391,7 +391,7 @@ class SimpleMKKM(KernelFusion):
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Iteration):
-    """An evaluation of F(alpha): its value, its gradient (L,), and the eigenvectors behind them."""
+    """An evaluation of `Alignment` at alpha: the value, the gradient (L,), and the eigenvectors."""
 
     gradient: Array
 
@@ -504,8 +504,8 @@ def least_alignment(F: Alignment, start: Point, tol: float) -> Point:
 class NystroemKernelKMeans(Clusterer):
     """Kernel k-means on Nystroem features.
 
-    Annealed k-means on features whose inner products are Z W^+ Z', with Z the kernel between the
-    rows and random anchors and W that among the anchors, or on their leading directions (Wang,
+    Annealed k-means on features whose inner products are Z W^+ Z', with Z the kernel between rows
+    and random anchors and W the kernel among anchors, or on their leading directions (Wang,
     Gittens, Mahoney: Scalable kernel k-means clustering with Nystroem approximation: relative-error
     bounds. JMLR 2019). For n rows of d columns, m anchors and F features O(n m (d + F) + m^3) time,
     and O(n F k) a pass of k-means. An indefinite W is refused. See ``docs/maintainers/fusion.md``.
@@ -530,7 +530,7 @@ class NystroemKernelKMeans(Clusterer):
         A number > 0. "mean", "median": 1 / (2 mean or median distance), for "rbf" squared; "scale":
         1 / (n_features X.var()). None, and words for other kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
-        Of a callable; of a name "degree" >= 0 (default 3), "coef0" (1), "gamma", before `gamma`.
+        Of a callable; of a name: "degree" >= 0 (default 3), "coef0" (1), "gamma" (over `gamma`).
     n_anchors : int, default=256
         Number of anchors, at least 1: random rows of positive weight, at most all.
     n_components : int or None, default=None
@@ -549,7 +549,7 @@ class NystroemKernelKMeans(Clusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids of the features, in the dtype of X.
     inertia_, s_, membership_exponent_ : float
-        Of k-means: objective, last finite exponent, that of `predict_proba`.
+        Objective and last finite s of k-means; s of `predict_proba`.
     n_iter_, history_ : int and list of dict
         Number of passes of k-means; records of passes and starts, with the keys in ``docs/api.md``.
     memberships_ : ndarray of shape (n_samples, n_clusters)
@@ -633,7 +633,7 @@ class NystroemKernelKMeans(Clusterer):
     def _restricted(self, raw: Nystroem, x: Columns, weight: Array, n_threads: int) -> Nystroem:
         """Project features to the `n_components` leading eigenvectors of their second moments.
 
-        Warn if there are fewer features than that. None keeps all features."""
+        Warn if there are fewer features than `n_components`. None keeps all features."""
         if self.n_components is None:
             return raw
 

@@ -141,7 +141,7 @@ class Finished:
         features = self.raw(x) - self.mean
         if self.normalize:
             features = normalize(features, copy=False)
-        return features.astype(x.dtype).astype(np.float64)  # with the digits that are stored
+        return features.astype(x.dtype).astype(np.float64)  # rounded as stored features are
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class FourierFeatures:
 
 @dataclass(frozen=True)
 class Nystroem:
-    """Z W^(-1/2), with Z the kernel between rows and anchors and W that among the anchors."""
+    """Z W^(-1/2), with Z the kernel between rows and anchors, and W the kernel among anchors."""
 
     kernel: FittedKernel
     anchors: Array
@@ -176,7 +176,7 @@ class Approximation:
     """How kernels become operators: by matrices (None), "rff" frequencies or "nystroem" anchors."""
 
     word: str | None
-    size: Auto | int
+    size: Auto | int  # number of frequencies or anchors
     standardize: bool
     random: Any
     n_threads: int

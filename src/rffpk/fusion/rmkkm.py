@@ -55,7 +55,7 @@ class NormedWeights(PowerMean):
 class RobustLevel(KernelLevel):
     """Steps of a fit in which each row has the weight p_i / (2 distance_i).
 
-    A start begins at the means of the clusters that its initial centroids have."""
+    A start first moves its initial centroids to the means of their clusters."""
 
     def first(self, W: Array, alpha: Array) -> State:
         """Return the initial state of a start: the means of the clusters of the centroids W."""
@@ -112,9 +112,9 @@ class RMKKM(Clusterer):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
-        Of several, names whose values follow the scale of X, as "linear", get a variance of one.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
+        Of several, kernels that follow the scale of X, as "linear", get a total variance of one.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     weight_norm : float, default=0.5

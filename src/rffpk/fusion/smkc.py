@@ -73,8 +73,8 @@ class SMKC(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+        For each view a kernel of scikit-learn, a callable, or a pair: kernel, gamma or parameters.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize : bool, default=True
@@ -86,8 +86,8 @@ class SMKC(KernelFusion):
     tol : float, default=0.0001
         Tolerance >= 0: iterations end when ||G - previous G|| <= tol ||G||.
     anchors : {"uniform", "k-means++"}, int, pair or array-like of int, default="uniform"
-        Random rows, or by k-means++ among 4 s: s = 1000 up to 20 000 rows, else ceil(3
-        sqrt(n_samples)), or an int; a pair has a word and s. An array: these rows, all different.
+        s random rows, or s rows by k-means++ among 4 s. An int is s; a pair: a word and s. A word:
+        s = 1000 up to 20 000 rows, else ceil(3 sqrt(n_samples)). An array: rows, all different.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class SMKC(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Equal numbers of sum one: the method learns no weights.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+        Objective of the fusion; objective and last s of k-means; s of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -122,7 +122,7 @@ class SMKC(KernelFusion):
     True
     """
 
-    _needs_every_kernel = False  # G is the mean of all H_v: one that is zero scales it
+    _needs_every_kernel = False  # G is the mean of all H_v: a zero kernel only scales it
 
     _stage = "fusion"
     _remedy = (
@@ -131,7 +131,7 @@ class SMKC(KernelFusion):
     )
 
     anchors: int | Anchors | tuple[Anchors, int] | Numbers = "uniform"
-    n_landmarks: None = field(default=None, init=False)  # there are anchors
+    n_landmarks: None = field(default=None, init=False)  # `anchors` takes its place
     tol: float = 1e-4
     normalize_rows: bool = False
     # what a fit sets
@@ -163,17 +163,17 @@ class SMKC(KernelFusion):
         Parameters
         ----------
         X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
-            The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, s),
-            all of one width; the anchors of square ones are the rows, in their order. One array
-            with several `kernels` is a view of each. C-ordered arrays of one dtype, float32 or
-            float64, are not copied, nor are memory-mapped ones and CSR.
+            The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, s), all of
+            one width. If they are square, the anchors are the rows, in their order. One array with
+            several `kernels` is a view of each. C-ordered arrays of one dtype, float32 or float64,
+            are not copied, nor are memory-mapped arrays and CSR.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
             Weights p >= 0 of the rows, by default one each. With the same anchors a row of weight
             two counts like two equal rows, in G and all H_v and in k-means on the embedding. A row
             of weight zero is drawn as no anchor and has no influence; it is embedded and labelled
-            like a new one. The columns of diag(p)^(1/2) `embedding_` are orthonormal. Results are
+            like a new row. The columns of diag(p)^(1/2) `embedding_` are orthonormal. Results are
             precise to eps times the largest weight.
 
         Returns

@@ -20,24 +20,25 @@ from rffpk.system.tuning import TUNING
 class Components:
     """The connected components of a graph, the largest first."""
 
-    labels: Array  # (m,): the component of each node; -1 of nodes that no component has
-    shares: Array  # the fraction of the total weight in each component, falling
-    rows: Array  # the number of rows in each component
-    evidence: Array  # the larger of `rows` and the number of rows of mean weight with this weight
-    enough: Array  # mask: components with so many rows that a valley around them is evidence
+    labels: Array  # (m,): the index of each node's component; -1: the node is in no component
+    shares: Array  # (n_components,): fractions of the total weight, falling
+    rows: Array  # (n_components,): numbers of rows
+    evidence: Array  # the larger of `rows` and of a component's weight over the mean row weight
+    enough: Array  # (n_components,) mask: components with enough `evidence` to be a cluster
 
 
-Valley = Callable[[Components, int], float]  # around a component
+# Takes the components and an index, and returns how deep the valley is, the gap around a component.
+Valley = Callable[[Components, int], float]
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Connected components of a graph, and which components are kept ("count") for clusters."""
+    """Connected components of a graph, and which components are kept for clusters."""
 
     components: Components
     n_rows: int
     least_rows: float  # a small component with fewer rows is not kept
-    least_valley: float  # a valley around a component is deep from this value on
+    least_valley: float  # the valley around a component is deep from this value on
     valley: Valley
     counted: Array  # (n_components,) mask: kept components
     left_out: Array  # (n_components,) mask: components of two or more nodes that are not kept
@@ -46,11 +47,11 @@ class Parts:
     n_kept: int  # number of kept components
 
     def lose_rows(self, k: int) -> bool:
-        """Return whether components that are not kept may be clusters.
+        """Return whether the components in `left_out` may be clusters.
 
-        They may if a component that is not kept has enough rows, or a deep valley around it. They
-        also may if all of these components together have as many rows as a large component. Most
-        graphs leave out a few rows on their fringe: the result is then False."""
+        They may be clusters if together they have as many rows as a large component. They may also
+        be if one of them has enough rows, or a deep valley around it. Most graphs leave out a few
+        rows on their fringe: the result is then False."""
         rows = self.components.evidence
         if rows[self.left_out].sum() >= max(TUNING.graph.large / k * self.n_rows, self.least_rows):
             return True
@@ -79,8 +80,8 @@ def divided(
 
     `graph` (m, m) is a sparse adjacency matrix. `share` (m,) is the fraction of the total weight at
     each node. `held` (m,) is the weight of the loop from each node to itself, a part of `degrees`
-    (m,). `rows` (m,) are numbers of rows at the nodes; None: `n_rows * share`. `valley` measures
-    the valley around a component. With few columns, `n_columns`, a valley must be deeper."""
+    (m,). `rows` (m,) are numbers of rows at the nodes; None: `n_rows * share`. `n_columns` is the
+    number of columns of the rows: with few columns a valley must be deeper."""
     rows = n_rows * share if rows is None else rows
     tuning = TUNING.graph
     least_rows = max(tuning.least_rows, tuning.rows_of_root * math.sqrt(n_rows / k))
@@ -101,7 +102,7 @@ def divided(
     enough = evidence >= least_rows * (1 - 1e-9)
     components = Components(labels, shares, rows, evidence, enough)
     counted = _counted(components, k, valley, least_valley)
-    kept = np.append(counted, False)[labels]  # the label -1 takes the last one
+    kept = np.append(counted, False)[labels]  # the label -1 takes the appended False
     several = np.bincount(labels[present], minlength=len(counted)) > 1
     return Parts(
         components, n_rows, least_rows, least_valley, valley, counted,
@@ -123,7 +124,7 @@ def _counted(components: Components, k: int, valley: Valley, least_valley: float
         if counted.sum() >= k:
             break
         counted[number] = valley(components, int(number)) >= least_valley
-    if shares[counted].sum() < shares.sum() / 2:  # there are many more than k
+    if shares[counted].sum() < shares.sum() / 2:  # there are many more components than k
         counted |= enough
     return counted if counted.any() else ~counted
 
@@ -131,19 +132,19 @@ def _counted(components: Components, k: int, valley: Valley, least_valley: float
 def valley_of_rows(
     X: Columns, mass: Array, node: Array, n_threads: int, components: Components, number: int
 ) -> float:
-    """Return log(a / b), with the distance a from a component to rows outside and b inside it.
+    """Return the depth of the valley around a component: log(a / b) of two distances.
 
     The component has the index `number`. Row i of X has the weight mass[i] and belongs to node[i].
-    Distance b is the median distance from a row of the component to one of its nearest rows inside.
-    Distance a is a low quantile of distances from its rows to the nearest row outside. Rows outside
-    are in other components with enough rows.
+    Distance a is a low quantile, over rows of the component, of distances to the nearest row
+    outside. Distance b is the median of distances to the `TUNING.graph.inside`-th nearest row
+    inside. Rows outside are in other components with enough rows.
 
     The result is minus infinity if the component has no row in X, and infinity if there are no rows
     outside."""
     labels = components.labels[node]
     own = labels == number
     outside = components.enough[labels] & ~own & (labels >= 0)
-    if not own.any():  # in a sample
+    if not own.any():  # X may be a sample
         return -math.inf
     if not outside.any():
         return math.inf
@@ -157,7 +158,7 @@ def valley_of_rows(
 
 
 def quantile(values: Array, weight: Array, q: float) -> float:
-    """Return the least value such that the values up to it have the fraction q of the weight."""
+    """Return the least value such that values up to it have the fraction q of the weight."""
     order = np.argsort(values, kind="stable")
     sums = np.cumsum(weight[order])
     return float(values[order][np.searchsorted(sums, q * sums[-1])])

@@ -55,7 +55,7 @@ class DiffusionSpec:
         if not is_option(self.time, "auto"):
             checks.check_real(self.time, "time", 0, include="neither", also="'auto'")
         checks.check_choice(self.metric, "metric", get_args(DiffusionMetric))
-        for name in ("n_neighbors", "n_landmarks", "whitening"):  # which choose a graph
+        for name in ("n_neighbors", "n_landmarks", "whitening"):  # they choose a graph
             value = getattr(self, name)
             is_default = is_option(value, "auto") or (name == "whitening" and value is None)
             if self.metric == PRECOMPUTED and not is_default:
@@ -71,7 +71,7 @@ class Option(NamedTuple):
     """The features of a trial: the columns, or eigenvectors of a neighbor graph."""
 
     whitening: float | None  # exponent of the whitening before the search; None: no whitening
-    neighbors: float  # a multiple of the default number; 0: no graph, the columns are features
+    neighbors: float  # number of neighbors over the default number; 0: the columns, no graph
     unit: bool = False  # whether features are scaled to length one
 
 
@@ -81,7 +81,7 @@ class DiffusionSpace:
 
     neighborhoods: Neighbourhoods | Nodes
     spectrum: Spectrum
-    functions: Array  # (m, q): eigenvectors, scaled, at the nodes
+    functions: Array  # (m, q): features of the nodes, which are scaled eigenvectors
     own: Array | None  # (m, q): features of nodes that are rows; None: nodes are centroids of rows
     whitening: Whitening | None  # of rows, before neighbors are looked for
     spherical: bool  # whether neighbors are looked for among rows of length one
@@ -128,16 +128,15 @@ class FittedMap(NamedTuple):
     spec: DiffusionSpec  # with the whitening that was chosen
     random_state: Any
     space: DiffusionSpace
-    columns: UnitRows | Identity | None  # the map in place of the space, without a walk
+    columns: UnitRows | Identity | None  # the features if no graph is used; None: `space` has them
     features: Callable[[], Array]  # of the fitted rows
     choices: Sequence[dict[str, Any]] = ()  # the options that were tried
 
     def known(self) -> Known | DiffusionSpace | UnitRows | Identity:
-        """Return the space for a fit of the rows that the map was fitted to.
+        """Return the space for clustering the fitted rows.
 
-        It is a map of the columns if the graph is not used. If passes can compute the features, it
-        is the diffusion space. Otherwise it is the space together with the features, computed once.
-        """
+        If no graph is used, it is the map of the columns. If passes can compute the features, it is
+        the diffusion space. Otherwise it is the space together with the features, computed once."""
         if self.columns is not None:
             return self.columns
         if self.space.own is None:
@@ -156,7 +155,7 @@ class MapRows:
     n_threads: int
     spec: DiffusionSpec
     is_told: bool = True  # whether k is the number of clusters; else the spectrum suggests one
-    most_times: float = 1  # times the default number of neighbors: one search is for so many
+    most_times: float = 1  # one search finds this multiple of the default number of neighbors
     kept: int = 0  # nearest neighbors of each row that need not be mutual
     scales: Array | None = None  # of the columns, before they are whitened
     whitened_for: int | None = None  # number of clusters for the components, if it is not k
@@ -169,11 +168,11 @@ class MapRows:
 
     @cached_property
     def columns(self) -> Columns:
-        """The rows, of length one if the metric says so."""
+        """The rows, scaled to length one with the cosine metric."""
         return unit_rows(self.X) if self.spec.metric == "cosine" else self.X
 
     def components(self, random: Any) -> Components:
-        """Return the leading principal components."""
+        """Return the leading principal components of the rows; they are computed once."""
         rows, k = (self.columns, self.weight), self.whitened_for or self.k
         made: Components = self._made(
             "components", lambda: fit_components(*rows, k, random, self.scales)
@@ -320,9 +319,9 @@ def warn_of_graph(
 ) -> None:
     """Warn of a graph with too few nodes, or with more connected components than expected.
 
-    A graph has too few nodes if it has fewer nodes than `n_neighbors`. Small components do not add
-    to the number of components, because most graphs leave out a few rows on the fringe. But if
-    small components may be clusters, there is a warning, too. `of` names the view in messages."""
+    A graph has too few nodes if it has fewer nodes than `n_neighbors`. Small components are not
+    counted, because most graphs leave out a few rows on the fringe. But there is also a warning if
+    small components may be clusters. `of` names the view in messages."""
     near, r = space.neighborhoods, n_neighbors
     # with no more nodes than clusters many rows are equal: the warning of empty clusters says so
     if not isinstance(near, Nodes) and not isinstance(r, str) and expected < near.r < r:

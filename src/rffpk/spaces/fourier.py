@@ -100,7 +100,7 @@ class FourierSpace:
     fourier: Fourier
     gamma: float
     error: float | None  # mean squared error of the kernel over its variance; None: not measured
-    columns: Array | None  # that are mapped; None: all
+    columns: Array | None  # indices of the columns that are mapped; None: all
     dtype: np.dtype[Any]  # of the fitted rows
     n_threads: int
 
@@ -176,7 +176,7 @@ class FourierSpec:
             return Fourier(Structure(signs, math.sqrt(2 * gamma) / p, D))
         check_memory(4 * 8 * d * D, D)  # drawing takes four arrays of this size
         omega = _draw_matrix(self.kernel, gamma, self.sampling, d, D, random)
-        with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
+        with np.errstate(over="ignore"):  # a few Cauchy frequencies may; their features are noise
             return Fourier(np.ascontiguousarray(omega, dtype=X.dtype))
 
     def _draw_enough(
@@ -205,7 +205,7 @@ class FourierSpec:
 
 
 def check_memory(needed: int, n_frequencies: int) -> None:
-    """Raise a MemoryError if what so many frequencies take is more than is available."""
+    """Raise a MemoryError if `n_frequencies` take `needed` bytes, and fewer are available."""
     if not config.fits_memory(needed):
         raise MemoryError(
             f"n_frequencies={n_frequencies}: takes {needed:.2g} bytes, and "
@@ -254,7 +254,7 @@ def resolve_gamma(
             distance = float(average(distances)) if distances.size else 0.0
     else:
         total = column_moments(X, weight, n_threads) if moments is None else moments()
-        if total.variance <= 0:  # rows may differ that hardly count, or less than is resolved
+        if total.variance <= 0:  # rows may still differ: by rounding, or with tiny weights
             counted, eps = of_positive_weight(X, weight), float(np.finfo(X.dtype).eps)
             plain = column_moments(counted, ones(len(counted)), n_threads).variance
             checks.check_weighted_variance(total.variance, plain, eps**2, X.dtype)
@@ -317,7 +317,7 @@ def _draw_matrix(
 
 
 def _uniform(gaussian: Array) -> Array:
-    """Return orthonormal columns, uniformly distributed, from a Gaussian matrix or a stack."""
+    """Return uniformly distributed orthonormal columns from a Gaussian matrix, or from a stack."""
     q, r = np.linalg.qr(gaussian)
     return np.asarray(q * np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :])
 

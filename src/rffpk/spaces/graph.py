@@ -30,7 +30,7 @@ class Nodes:
         """Return weighted means (len(X), q) of the rows of `matrix` (n, q), in the dtype of X.
 
         The weights are the affinities of each row of X to the n nodes, times the weights of the
-        nodes. A row without positive affinity has zeros."""
+        nodes. A row without positive affinity has zeros. `own` is not used."""
         check_affinities(X)
         return self.means(scaled(X), matrix).astype(X.dtype)
 
@@ -78,9 +78,10 @@ def scaled(X: Columns) -> csr_array:
 
 
 def symmetric(X: Columns, mass: Array) -> csr_array:
-    """Return (A + A') / 2 of scaled affinities A, without rows that have no neighbors.
+    """Return the symmetric matrix (A + A') / 2 of the scaled affinities A, (n, n).
 
-    A row gets an entry of one on the diagonal if it has no affinity to a row of positive weight."""
+    A row without affinity to any row of positive weight gets a one on the diagonal. `mass` (n,)
+    are the weights."""
     half = scaled(X) / 2
     graph = csr_array(half + half.T)
     alone = graph @ mass == 0
@@ -95,8 +96,8 @@ def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion
     """Return the random walk along the edges of an affinity graph, with its slow eigenvectors.
 
     The probability of a step is proportional to the affinity of the edge and to the weight of the
-    row at its end. If at least k components are kept, and the eigenvectors need not be exact, all
-    eigenvectors are constant on each component.
+    row at its end. If at least k components are kept, and the eigenvectors need not be exact, only
+    eigenvectors that are constant on each component are computed.
 
     The eigenvalues of the walk are from -1 to 1. The matrix here stays at a node with probability
     one half, so that its eigenvalues are from 0 to 1. Order and eigenvectors do not change."""
@@ -135,7 +136,7 @@ def _valley(neighbours: Array, mass: Array, components: Components, number: int)
     """Return infinity if there is a valley around a component, else minus infinity.
 
     No affinity crosses the border of a component, so a valley has no depth here. There is a valley
-    if the median row of the component has enough neighbors. `neighbours` (n,) are their numbers."""
+    if the median row of the component has enough neighbors. `neighbours` (n,) counts them."""
     own = components.labels == number
     enough = quantile(neighbours[own], mass[own], 0.5) >= TUNING.graph.inside
     return math.inf if enough else -math.inf

@@ -31,7 +31,7 @@ PRECOMPUTED = "precomputed"
 # A precomputed kernel may differ from its transpose by this fraction of its largest entry.
 _ASYMMETRY = 1e-6
 _EPS = float(np.finfo(np.float64).eps)
-_ROUNDING = 16 * _EPS  # relative error of a sum of few numbers that are means
+_ROUNDING = 16 * _EPS  # relative rounding error of a sum of a few means
 _APART = 64 * _EPS  # relative difference of two values that differ by more than rounding
 
 
@@ -143,14 +143,14 @@ def check_precomputed(
 def check_no_distances(K: Array, name: str) -> None:
     """Raise a ValueError if a kernel matrix looks like distances, or like affinities without loops.
 
-    Both are zero only on the diagonal, or, with fewer columns than rows, once in each column. A
-    kernel is not: |K_ij|^2 <= K_ii K_jj."""
+    Both are zero on the diagonal. With fewer columns than rows, each column has a single zero. A
+    nonzero kernel matrix has no zero diagonal, because |K_ij|^2 <= K_ii K_jj."""
     if len(K) < 2 or K.min() < 0 or not K.any():
         return
     square = K.shape[0] == K.shape[1]
     if square:
         is_suspect = not np.diagonal(K).any()  # |K_ij|^2 <= K_ii K_jj does not hold
-    else:  # to anchors that are rows
+    else:  # columns are anchors, which are rows, too
         is_suspect = K.shape[1] > 1 and bool((np.count_nonzero(K, axis=0) == len(K) - 1).all())
     if is_suspect:
         kind = "distances or affinities" if have_triangles(K) else "affinities"
@@ -273,7 +273,7 @@ def specification(given: Any, name: str) -> Specification:
 def specifications(kernels: Any, n_views: int) -> list[Specification]:
     """Return the list of specifications for the parameter `kernels`.
 
-    If it is None, it has "rbf" for each of the `n_views` views."""
+    None stands for "rbf" in each of the `n_views` views."""
     if kernels is None:
         return [specification("rbf", "kernels")] * n_views
     if not isinstance(kernels, (list, tuple)) or not len(kernels):
@@ -347,7 +347,7 @@ _OF_SPARSE = ("rbf", "linear", "polynomial", "poly", "cosine", "sigmoid", "lapla
 
 
 def check_sparse(x: Columns, metric: Any, name: str) -> None:
-    """Raise a TypeError for sparse rows, which a message calls `name`, if a kernel needs arrays."""
+    """Raise a TypeError if x, called `name` in messages, is sparse and the kernel needs arrays."""
     if skip_zeros(x) and metric not in _OF_SPARSE:
         taker = "callable kernels take" if callable(metric) else f"the kernel {metric!r} takes"
         taken = ", ".join(_OF_SPARSE)
@@ -448,7 +448,7 @@ class FittedKernel:
         return all(bool((np.abs(each) < largest).all()) for each in (self.diagonal, products))
 
     def drop_matrix(self) -> None:
-        """Drop a precomputed matrix after its last use: new rows come with their kernels."""
+        """Drop a precomputed matrix after its last use: new rows bring their kernel values."""
         if self.precomputed:
             del self.x
 
@@ -579,9 +579,8 @@ class FittedKernel:
     ) -> tuple[Array | None, Array]:
         """Return inverse norms of the features of rows, and k(x, x), after centering and scaling.
 
-        The inverse norms are None if the kernel is not normalized. `diagonal` has k(x, x) before,
-        and `means` the inner products with the mean feature. Squared norms of centered features are
-        set to zero if they are zero up to rounding."""
+        The inverse norms are None if the kernel is not normalized. `diagonal` has k(x, x) before
+        centering, and `means` the inner products with the mean feature; None: no centering."""
         norms = None
         if means is not None:
             diagonal = _centered_squares(diagonal, means, self._mean)

@@ -1,4 +1,4 @@
-"""Rows as weights of their nearest landmarks."""
+"""Neighborhoods: rows represented by weights of their nearest landmarks."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from rffpk.system.linalg import in_range
 from rffpk.system.tiles import row_tiles, run_all
 from rffpk.system.tuning import TUNING
 
-# Its errors are some thousandths of squared distances above this part of the squared lengths, times
-# the root of the number of columns.
+# In single precision, squared distances above this part of the squared lengths, times the root of
+# the number of columns, have relative errors of some thousandths.
 _TOLD = 2.0**-11
 _UNDER = 2.0**-100  # of the largest squared length: squares of less underflow
 
@@ -50,7 +50,7 @@ class NeighbourCount:
 class Shared:
     """Values that graphs of the same rows share, by name. They are made when first wanted."""
 
-    times: float = 1  # the default number of neighbours, in a search
+    times: float = 1  # one search finds this multiple of the default number of neighbours
     _made: dict[Any, Any] = field(default_factory=dict)
 
     def __call__(self, name: Any, make: Callable[[], Any]) -> Any:
@@ -60,12 +60,12 @@ class Shared:
 
 
 class Steps(NamedTuple):
-    """Weights with which rows step to landmarks. Rows far from all landmarks step to more."""
+    """Weights with which rows step to landmarks, and rows that are special cases."""
 
     z: csr_matrix  # (n, m): weights of the nearest landmarks of each row
     equal: Array | None = None  # (n,) mask: rows equal to a landmark; None: landmarks are no rows
     same: Array | None = None  # the index of the landmark that each of these rows equals
-    around: Iterable[tuple[Array, csr_matrix]] = ()  # indices of far rows, and their weights
+    around: Iterable[tuple[Array, csr_matrix]] = ()  # indices of far rows, weights of landmarks
 
     def means(self, matrix: Array, own: Array | None, n_threads: int) -> Array:
         """Return weighted means (n, q) of the rows of `matrix` (m, q), as `combinations` does.
@@ -330,7 +330,7 @@ class Neighbourhoods:
 
             tree = KDTree(self.landmarks)
             index = tree.query(X, np.arange(1, self.r + 1), workers=self.n_threads)[1]
-            # where squares overflow there is none; they are refused by name later
+            # if squares overflow, there is no neighbor; they are refused by name later
             return np.minimum(index, m - 1).astype(np.int32)
         if self.r <= MOST_NEIGHBOURS:
             nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
@@ -345,8 +345,8 @@ class Neighbourhoods:
     def _by_single(self, X: Array, nearest: Landmarks) -> Array:
         """Compute `chosen` in single precision where it suffices, which is faster.
 
-        A row is compared in double precision if single precision cannot tell its last neighbor from
-        the row. So is a row that is far from all landmarks, or very near their mean. Neighbors at
+        Double precision is used for a row that is far from all landmarks, or very near their mean.
+        It is also used if single precision cannot tell the row from its last neighbor. Neighbors at
         nearly equal distances may be exchanged."""
         center = self.landmarks.mean(axis=0)
         points = self.landmarks - center
@@ -456,11 +456,11 @@ def mutual_neighbours(
     """Return neighborhoods whose landmarks are the nodes, and the weights z (m, m) of the nodes.
 
     The nodes are distinct rows with the weights `mass` (m,). Two nodes are neighbors only if each
-    is among the r nearest nodes of the other, where a node is its own first neighbor. The `kept`
-    nearest of `count` are neighbors in any case.
+    is among the r nearest nodes of the other, where a node is its own first neighbor. The
+    `count.kept` nearest nodes are neighbors in any case.
 
-    The radius of a node is the distance to the last of its r nearest nodes. It is a little larger,
-    because distances are rounded. `shared` keeps the search for graphs of the same nodes."""
+    The radius of a node is the distance to the last of its r nearest nodes, and a little more for
+    rounding. `shared` keeps the results of the search for other graphs of the same nodes."""
     shared = shared or Shared()
     default = max(2, round(TUNING.graph.neighbors_a_logarithm * math.log(len(nodes))))
     r = count.of(default)
@@ -479,7 +479,7 @@ def mutual_neighbours(
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
     near = replace(near, radii=radii, bandwidth=_mean(squares, mass))
     z = near._weighed(squares, index, count.kept).astype(np.float64, copy=False)
-    z.eliminate_zeros()  # which keeps their memory
+    z.eliminate_zeros()  # keeps the memory of the zeros, so that a copy is returned
     return near, z.copy()
 
 
@@ -526,7 +526,7 @@ def centroid_landmarks(
     else:
         seeds, _ = _distinct(rows, m + 1, random)
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
-    seeds = seeds[near_path(seeds, n_threads)]  # passes leave out what is far
+    seeds = seeds[near_path(seeds, n_threads)]  # passes skip blocks of far centroids
     n_passes = tuning.passes_of_many if many else tuning.passes
     landmarks = k_means(rows, p, seeds, n_threads, n_passes)
     landmarks = table.distinct_rows(table.unit_rows(landmarks) if spherical else landmarks)[0]

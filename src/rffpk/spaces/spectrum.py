@@ -29,12 +29,13 @@ from rffpk.system.tiles import row_tiles, run_all
 from rffpk.system.tree import groups, ward
 from rffpk.system.tuning import TUNING
 
-# Where no number of clusters is known, the time is that of the largest gap among so many.
+# If no number of clusters is known, the spectrum suggests a number up to this limit.
 MAX_CLUSTERS = 20
 
 
-# The features are the slow eigenvectors; random combinations of them, for many clusters; the slow
-# eigenvectors if components of the graph show clusters, else the columns; or the columns.
+# Features. "always": the slow eigenvectors. "combined": random combinations of them, for many
+# clusters. "if shown": the slow eigenvectors if components of the graph show clusters, else the
+# columns. "never": the columns.
 UseOfGraph = Literal["always", "combined", "if shown", "never"]
 
 
@@ -159,7 +160,7 @@ def decompose(
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         functions = np.hstack([functions, fixed_signs(vectors) / root[:, None]])
     functions = functions[:, :count]
-    squares = functions**2  # whose squares are faster than fourth powers
+    squares = functions**2  # squaring twice is faster than fourth powers
     shares = 1 / (share @ squares**2)
     return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
 
@@ -375,7 +376,7 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
     graphs = [walk.there]
     if walk.back is None:
         graphs = [_strong(walk.there)]
-    elif walk.there.shape[0] != n:  # not one factor, but from groups to nodes and back
+    elif walk.there.shape[0] != n:  # two factors, from groups to nodes and back
         graphs = [walk.there, walk.back]
     for graph in graphs:
         largest = np.maximum.reduceat(largest[graph.indices], graph.indptr[:-1])
@@ -479,7 +480,8 @@ def _combinations(
         squares = (slow**2).mean(axis=1)
         combined += slow / np.sqrt(np.maximum(squares / (2 * k), 1))[:, None]
     combined -= share @ combined
-    nodes = root[:, None] * combined  # rows have their variance after half a step
+    nodes = root[:, None] * combined
+    # rows are half a step from the nodes: their variance is that of nodes after half a step
     variance, most = np.vdot(nodes, walk @ nodes), np.vdot(nodes, nodes)
     if variance <= (1 - TUNING.spectrum.largest_gap) / 2 * most:  # no function lasts a step
         return Spectrum(np.empty(0), np.empty(0), enough, 0), combined[:, :0]
@@ -501,7 +503,7 @@ def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, flo
         (v := random.standard_normal((len(known), number))) - known @ (known.T @ v)
         for number in (tuning.probes, tuning.combinations)
     )
-    # so many moments do not tell smaller angles apart
+    # `probed_degree` moments do not tell smaller angles apart
     angle = max(_angle(walk, probes, k - known.shape[1]), math.pi / (2 * tuning.probed_degree))
     gap = min((1 - math.cos(angle)) / 2, tuning.largest_gap)
     degree = min(math.ceil(tuning.filter_degree / angle), tuning.largest_degree)
@@ -737,7 +739,7 @@ def _of_kept(graph: Graph) -> Graph:
 
 
 def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr_matrix:
-    """Return a copy of a sparse matrix with its rows, and its columns if given, multiplied."""
+    """Return a sparse matrix times numbers for its rows, and numbers for its columns if given."""
     data = graph.data * np.repeat(rows, np.diff(graph.indptr))
     if columns is not None:
         data *= columns[graph.indices]

@@ -120,7 +120,7 @@ def _of_sparse(x: Columns, mean: Array, root: Array, m: int) -> tuple[Array, Arr
     standard deviations (m,), falling, and the directions (d, m)."""
     wide, matrix = x.shape[0] < x.shape[1], table.operand(x).astype(np.float64)
 
-    def centered(v: Array) -> Array:  # the rows, times their roots, and columns
+    def centered(v: Array) -> Array:  # the centered rows, times `root`, times the columns v
         return root * (matrix @ v - mean @ v)
 
     def transposed(u: Array) -> Array:
@@ -166,8 +166,8 @@ class WhiteningSpec:
     """How the columns of a view become whitened components: checked parameters."""
 
     exponent: float  # the power of standard deviations that components are divided by
-    scales: Array | None = None  # (d,), of the columns before; None: ones
-    unit_variance: bool = False  # whether the total variance is one where rows keep their length
+    scales: Array | None = None  # (d,): factors of the columns before whitening; None: ones
+    unit_variance: bool = False  # whether the total variance is one, if rows are not of length one
 
     def fit(
         self, sample: Opened, view: int, k: int, random: np.random.RandomState, n_threads: int

@@ -30,10 +30,10 @@ __version__ = version("rffpk")
 _MOST_JOBS = 1024  # each thread has a workspace
 
 
-# A package that an extra of users needs, and the name of the extra.
+# Finds in a requirement the package, and the extra for users that needs it.
 _OF_EXTRA = re.compile(r"([\w.-]+).*extra == .(?!docs|test)(\w+)")
 
-# Modules, which are imported where they are chosen: few processes need the twin.
+# Modules, imported when they are chosen. "numpy" is the core's twin, which few processes need.
 _BACKENDS = {"core": "rffpk._core", "numpy": "rffpk._reference"}
 _imported = cache(import_module)  # a small fit asks for its backend a hundred times
 
@@ -76,8 +76,8 @@ def thread_limits() -> dict[str, int]:
 def _quota(affinity: int | None, loky: str | None) -> int:
     """Return the number of CPUs that joblib counts, within quotas of a container.
 
-    It reads files, for 0.1 to 0.3 ms, so it is cached. The arguments are what the number depends on
-    and may change in a process."""
+    joblib reads files for 0.1 to 0.3 ms, so the number is cached. It depends on the arguments,
+    which may change in a process."""
     return joblib.cpu_count()
 
 
@@ -102,14 +102,14 @@ class _BlasLimit:
         On two cores a fit of the digits takes 0.05 s with the limit and 0.2 s without it.
 
         The limit applies to the whole process. If several threads hold it at once, the first thread
-        sets it, and the last thread restores the limit that the first thread replaced. If other
-        code sets a limit meanwhile, it is in force until the last thread leaves, and is then
-        replaced. If other code saves the limit meanwhile, it later restores one thread. While
-        another thread is inside limits of threadpoolctl (3.8 or later), its limits stay in force. A
-        forked child has the limit only while the thread that forked holds it.
+        sets it, and the last thread restores the limit that the first thread replaced. A limit that
+        other code sets meanwhile is in force until the last thread leaves. Code that saves the
+        limit meanwhile restores one thread later. While another thread is inside limits of
+        threadpoolctl (3.8 or later), its limits stay in force. A forked child has the limit only
+        while the thread that forked holds it.
 
-        Meanwhile NumPy handles floating-point errors in its default way. The passes count on
-        underflow to zero. It must not end them if the caller makes underflow an error.
+        Inside the context, NumPy handles floating-point errors in its default way. Passes rely on
+        underflow to zero, even if the caller has made underflow an error.
         """
         holder = threading.get_ident()
         with self._lock:
@@ -118,7 +118,7 @@ class _BlasLimit:
             with self._lock:
                 if self._before is None:
                     blas = _loaded("blas")
-                    self._before = blas.limit(limits=None)  # first: the process may fork any time
+                    self._before = blas.limit(limits=None)  # set first: a fork may come any time
                     blas.limit(limits=1)
                     # threadpoolctl 3.8 lets one thread at a time set limits. Any thread may restore
                     with blas.limit(limits=None):

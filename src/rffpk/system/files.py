@@ -20,11 +20,11 @@ from rffpk.system.report import optional_module
 Array = NDArray[Any]
 
 STANDARD = "-"  # standard input or output, as CSV
-RESULTS = (".csv", ".npy")  # that labels and memberships are written in
+RESULTS = (".csv", ".npy")  # types of files with labels or memberships
 
 
 class TableError(ValueError):
-    """An error about a file that does not hold what was asked for."""
+    """An error about a table file, or about the path of a result."""
 
 
 def write_table(path: str, array: Array) -> None:
@@ -177,7 +177,7 @@ def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
     """Yield a function that writes the labels of n rows, block by block, to a file or function.
 
     A file appears only when all labels are written."""
-    if callable(labels_to):  # a copy, as what it gets may become `labels_`
+    if callable(labels_to):  # a copy, because the labels may also become `labels_`
         yield lambda labels: labels_to(labels.copy())
         return
     with whole_file(labels_to) as file:

@@ -1,4 +1,4 @@
-"""Long calls of libraries that Ctrl-C ends the wait for."""
+"""Long calls of libraries: Ctrl-C ends the wait for their results."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Handover(Generic[Result]):
 
     def __init__(self) -> None:
         self._items: deque[Result] = deque()
-        # A lock, since a queue of Python may ignore its timeout where a signal comes at its end.
+        # A lock: a queue of Python may ignore its timeout if a signal comes when the time is over.
         self._empty = threading.Lock()
         self._empty.acquire()
 

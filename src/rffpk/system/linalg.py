@@ -27,8 +27,8 @@ Array = NDArray[Any]
 # SciPy has this option from 1.17 on.
 RANDOM: dict[str, int] = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
 
-# Lanczos' method finds one vector of each eigenvalue, and further vectors only by rounding. An
-# eigenvalue was missed if it exceeds the least by this fraction of the largest.
+# Lanczos' method finds one vector of each eigenvalue, and further vectors only by rounding. One was
+# missed if an eigenvalue is left that exceeds the least result by this fraction of the largest.
 _APART = 1e-9
 
 
@@ -89,8 +89,8 @@ def leading_eigenvectors(
 
     `matrix` is an array (n, n), or a function that multiplies arrays (n,) and (n, m) by the matrix.
     Matrices above a small order use Lanczos' method (ARPACK), unless k is too large for it. It
-    starts near the vector `start` (n,). The sum of the eigenvectors of a similar matrix saves
-    steps. The entry of largest absolute value in each eigenvector is made positive."""
+    starts near the vector `start` (n,); the sum of the eigenvectors of a similar matrix is a good
+    start. The entry of largest absolute value in each eigenvector is made positive."""
     pairs, tuning = None, TUNING.linalg
     slow = tuning.ritz_work * n * k**2 > tuning.long_work and n <= tuning.full_order * k
     if n > max(TUNING.linalg.full_below, 2 * k + 1) and not slow:

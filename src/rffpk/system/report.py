@@ -142,7 +142,7 @@ class Progress:
         later = [n for n in self.later if n > rows or self._ended < self.n_starts]
         mean = (self._last_end - self._begun) / self._ended
         starts = mean * (self.n_starts - self._ended) - (now - self._last_end)
-        return max(starts, 0.0) + 5 * sum(later) / rate  # some five passes over each of them follow
+        return max(starts, 0.0) + 5 * sum(later) / rate  # about five passes over each later sample
 
     def _show(self, record: dict[str, Any]) -> None:
         """Show a record: update the progress bar or print a line.

@@ -2,8 +2,8 @@
 
 The file begins with the length of its header, 8 bytes, little-endian. The header is JSON: the type,
 the shape and the place of each array by its name, and "__metadata__", strings by name, with the
-checksum first. The arrays follow without gaps, the longest numbers first, so that each
-begins at a multiple of the length of its numbers.
+checksum first. The arrays follow without gaps, arrays of the longest numbers first, so that each
+array begins at a multiple of the length of its numbers.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from rffpk.system.files import whole_file
 
 Array = NDArray[Any]
 
-# A longer header is neither written nor read: what JSON is parsed to takes up to 70 times its
-# length.
+# A longer header is neither written nor read: parsed JSON takes up to 70 times the length of its
+# text.
 MAX_HEADER = 1 << 24
 
 _MAX_DIMENSIONS = 8
@@ -106,8 +106,8 @@ def read_tensors(path: str) -> tuple[dict[str, str], dict[str, Array]]:
 
     Notes
     -----
-    A damaged file takes no more memory than its own length. With a correct checksum it takes up to
-    70 times the length of its header besides, at most MAX_HEADER.
+    A damaged file takes no more memory than its own length. A file with a correct checksum takes up
+    to 70 times the length of its header in addition. This length is at most MAX_HEADER.
 
     Raises
     ------

@@ -1,5 +1,6 @@
-"""Matrices cut into tiles of fixed sizes, and functions applied to the tiles by threads. The bits
-of the results do not depend on the number of threads."""
+"""Matrices cut into tiles of fixed sizes, and functions applied to the tiles by threads.
+
+The bits of the results do not depend on the number of threads."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
 Code reads a field where it is used, as `TUNING.sampling.rows`, so that a test or a benchmark can
 replace it. `python -m bench.quality.tuning` varies fields and prints what changes. The comment of a
-field names the page with its measurements; where it names none, no page has any. Costs and work
-count multiply-adds at the rate of a large product of matrices.
+field names the page with its measurements, if there is one. "x1/2 and x2" are half and twice the
+value. Numbers are entries of arrays. Costs and work count multiply-adds at the rate of a large
+product of matrices.
 
 Bounds of rounding errors, formats of files and limits of machines stay where they are derived.
 """
@@ -31,35 +32,36 @@ class Sampling:
     growth: int = 8
     # Bytes of the largest copy of a growing sample.
     copy_bytes: int = 32 << 20
-    # A reservoir has room for 1 / this part of its rows besides: more room means fewer, larger
-    # rearrangements.
+    # A reservoir of sampled rows has spare room of 1 / this part of its rows: more room means
+    # fewer, larger rearrangements.
     reservoir_part: int = 16
-    # Rows of this room, at least.
+    # Least number of rows in the spare room.
     reservoir_rows: int = 1024
     # Rows that give the critical exponent, in time that grows with them. 500 rows change labels of
     # 9 of 84 small fits, and the mean ARI by .0002.
     exponent_rows: int = 1000
-    # Such rows with typicality or exact kernels, in time that grows with their cube.
+    # As exponent_rows, with typicality or exact kernels, in time that grows with their cube.
     decomposed_rows: int = 500
-    # Rows on which the exponent is sought that annealing would end at.
+    # Rows from which the last exponent of annealing is estimated.
     last_rows: int = 2000
-    # Distances of these rows from centroids, at most.
+    # Most distances of `last_rows` from centroids: many centroids leave fewer rows.
     last_distances: int = 1 << 20
     # Rows that give the exponent of memberships (docs/maintainers/annealing.md, Memberships).
     shape_rows: int = 20_000
-    # Numbers of these rows, while they are more than `exponent_rows` (as shape_rows).
+    # Most numbers in these rows, unless `exponent_rows` have more (as shape_rows).
     shape_numbers: int = 1 << 20
-    # Numbers of these rows, however few they are (as shape_rows).
+    # Most numbers in these rows in any case (as shape_rows).
     wide_numbers: int = 1 << 22
     # Rows whose distances have a median, for typicality: its error is about 1 %.
     median_rows: int = 5000
-    # Rows whose memberships tell whether clusters are one, in all; the time is O(k^2) for each.
+    # Rows, of all clusters together, whose memberships tell whether clusters coincide. The time is
+    # O(k^2) for each row.
     warned_rows: int = 2000
     # Rows of a cluster among which a central one is sought, in time that grows with them.
     central_rows: int = 2000
     # Rows that whitened components are computed from, at most.
     whitened_rows: int = 20_000
-    # Numbers of these rows: 128 MB in float64.
+    # Most numbers in these rows: 128 MB in float64.
     whitened_numbers: int = 1 << 24
     # Rows whose mean is subtracted from the rows of a kernel: any point near them serves.
     shift_rows: int = 256
@@ -69,7 +71,7 @@ class Sampling:
 class Passes:
     """Passes over the rows."""
 
-    # Steps end early if the objective is above its goal by this many times the last gain. A smaller
+    # Steps end early if the objective is above its goal by this many times its last fall. A smaller
     # number saves steps, and may abandon starts that would have won.
     hope: float = 4.0
     # Rows from which a pass over landmarks puts rows in order: a copy takes time, too.
@@ -85,14 +87,14 @@ class Schedule:
     x1/2 and x2 change the mean objective of small sets by at most .04 % (bench.quality.tuning)."""
 
     # Annealing ends when 1 - sum M' / sum d_min, the relative difference of the power mean and the
-    # minimum, is at most this: a smaller one costs stages. Merged centroids give log(k)/|s|, so
-    # that they do not end it early.
+    # minimum, is at most this: a smaller value costs stages. Merged centroids give log(k)/|s|, so
+    # that they do not end annealing early.
     hardness: float = 1e-3
     # An adaptive stage ends when centroids move by less than this in a pass, in standard deviations
-    # of the features. A larger one may leave centroids merged. x1/2 and x2 change the time by
+    # of the features. A larger value may leave centroids merged. x1/2 and x2 change the time by
     # factors of 1.3 and .8 (bench.quality.tuning).
     stage_tol: float = 3e-3
-    # Most passes of such a stage (as stage_tol).
+    # Most passes of an adaptive stage (as stage_tol).
     stage_passes: int = 10
     # Factor between exponents, at first: a smaller factor costs stages. x1/2 changes the time by a
     # factor of 1.2 (bench.quality.tuning).
@@ -104,23 +106,23 @@ class Schedule:
     # The factor grows after stages of at most so many passes. x1/2 changes the time by a factor of
     # 1.2 (bench.quality.tuning).
     quick_passes: int = 2
-    # It shrinks after stages of at least so many, as happens where centroids separate.
+    # The factor shrinks after stages of at least so many passes, as when centroids separate.
     slow_passes: int = 5
     # The factor where the number of passes in a stage is given, and of starts from a low exponent.
     fixed_factor: float = 1.1
     # Centroids that are equal never separate by themselves: all are moved at random by this part of
     # the standard deviation of the features before the next stage.
     separation: float = 1e-5
-    # Slow starts move centroids by this before each stage. x1/2 and x2 change the time by factors
-    # of .9 and 1.2 (bench.quality.tuning).
+    # Slow starts move centroids by this part before each stage. x1/2 and x2 change the time by
+    # factors of .9 and 1.2 (bench.quality.tuning).
     noise: float = 0.02
     # Tolerance of a start whose centroids are then moved in batches: a larger one saves passes.
     coarse_tol: float = 1e-2
     # A start may be dropped once sum M' is this part of sum d_min: on eight data sets sum d_min was
     # within 0.5 % of its final value.
     nearly_hard: float = 0.99
-    # It is dropped if its objective is this many times that of the best start: a smaller number
-    # saves passes, and may drop the start that would have won.
+    # It is dropped if its objective is above this many times the best start's objective. A smaller
+    # number saves passes, and may drop the start that would have won.
     hopeless: float = 1.02
 
 
@@ -147,16 +149,16 @@ class Starts:
     some: int = 20
     # Rows that initial centroids are drawn from, at most: more rows cost time.
     seed_rows: int = 20_000
-    # Numbers of these rows, 16 MB in float64.
+    # Most numbers in these rows, 16 MB in float64.
     seed_numbers: int = 2**21
-    # Such rows for each centroid, at least: one of equally large clusters is missed with
+    # Least number of these rows for each centroid: one of equally large clusters is missed with
     # probability 2e-9.
     rows_a_centroid: int = 20
     # Centroids that are merged for each cluster: four lose ARI .17 to .30 on overlapping topics in
     # .7 of the time (bench/results/trials.md, Search). x1/2 and x2 change the objective with 120
     # clusters by -.09 and .02 % (bench.quality.tuning).
     merged: int = 8
-    # Centroids up to which each cluster has `merged` of them, and beyond only half as many: time
+    # Beyond this total number of merged centroids each cluster has only half of `merged`: time
     # grows with their square (docs/maintainers/annealing.md, Merged centroids).
     many_merged: int = 2048
     # Passes of k-means before centroids are merged (docs/maintainers/annealing.md, Merged
@@ -178,7 +180,7 @@ class Swaps:
     # the objective of twenty k-means++ runs (docs/maintainers/annealing.md, Starts). x1/2 and x2
     # change the objective with 120 clusters by .03 and -.01 % (bench.quality.tuning).
     automatic: int = 20
-    # Such failures for each cluster, at most: few clusters have few different swaps.
+    # Most such failures for each cluster: few clusters have few different swaps.
     a_cluster: int = 4
     # Passes after a swap, at most. x1/2 and x2 change the objective with 30 clusters by .11 and 0 %
     # (bench.quality.tuning).
@@ -202,7 +204,7 @@ class Swaps:
     last_part: int = 16
     # A batch fails if it lowers the objective by less than this part of itself.
     batch_gain: float = 1e-3
-    # Multiply-adds of a pass up to which `small_gain` is in place of `batch_gain`.
+    # Multiply-adds of a pass up to which `small_gain` replaces `batch_gain`.
     small_work: int = 1 << 26
     # 1e-5 ends .4 % lower, in 1.7 to 8 times the time (bench/results/trials.md, Search). x1/2 and
     # x2 change the objective with 120 clusters by -.02 and .15 % (bench.quality.tuning).
@@ -216,20 +218,20 @@ class Swaps:
     # Most passes after centroids are added. x1/2 and x2 change the objective with 120 clusters by
     # .12 and -.19 % (bench.quality.tuning).
     passes_added: int = 3
-    # Most passes after as many are removed. x1/2 and x2 change the objective with 120 clusters by
+    # Most passes after centroids are removed. x1/2 and x2 change the objective with 120 clusters by
     # .01 and -.02 % (bench.quality.tuning).
     passes_removed: int = 5
-    # Costliest rows of a sample that are left out when it is asked whether few rows cost much: with
-    # all of them an objective stays six times as high (bench/results/trials.md, Search).
+    # Costliest rows that the mean cost of a sample leaves out, to test whether few rows cost much:
+    # with all rows an objective stays six times as high (bench/results/trials.md, Search).
     costliest: int = 10
-    # Few rows cost much if the mean cost of all rows is this many times that of the sample: 1.02 is
-    # alike, and 1.3 misses some (bench/results/trials.md, Search).
+    # Few rows cost much if the mean cost of all rows is this many times the mean cost of a sample:
+    # 1.02 gives similar results, 1.3 misses such rows (bench/results/trials.md, Search).
     lacked: float = 1.1
     # Costly rows are sought again after this relative gain: .005 and .05 differ by .5 % at most
     # (bench/results/trials.md, Search).
     least_reached: float = 0.02
-    # A sample has too few or too many rows of a heavy tail where the mean cost of all rows differs
-    # from its own by this factor. The factor is 0.99 to 1.01 where tails are light.
+    # A sample has too few or too many rows of a heavy tail if the mean costs of all rows and of the
+    # sample differ by this factor. With light tails the factor is 0.99 to 1.01.
     unlike: float = 1.05
     # Rows that are drawn for each cluster to swap centroids again: 150 lose up to 2.1 %
     # (bench/results/trials.md, Swaps after a sample).
@@ -246,8 +248,8 @@ class HardPasses:
 
     # Rows from which bounds make passes faster (bench.speed.bounds).
     bounds_rows: int = 20_000
-    # Cost of a row in a pass from which bounds do: with 50 columns and 10 clusters they do not
-    # (bench.speed.bounds).
+    # Cost of a row in a pass from which bounds make passes faster: with 50 columns and 10 clusters
+    # they do not (bench.speed.bounds).
     bounds_cost: float = 20_000.0
     # All rows are visited if more than this part of them is active.
     most_active: float = 0.6
@@ -255,11 +257,11 @@ class HardPasses:
     copied_bytes: int = 4 << 20
     # Numbers of features of rows with new labels that are summed at a time: they are copied twice.
     summed_numbers: int = 1 << 17
-    # Rows whose bounds change at a time: what is computed between stays in a cache.
+    # Rows whose bounds change at a time: intermediate results stay in a cache.
     bounds_block: int = 1 << 16
     # All rows are visited if a cluster has less than this part of its largest weight since the last
-    # such visit. Its sums have the rounding errors of what was subtracted. With 1 fits take twice
-    # as long.
+    # such visit. Its sums keep the rounding errors of subtracted rows. With 1 fits take twice as
+    # long.
     shrunken: float = 0.5
     # Multiply-adds of a pass from which rows are compared with near centroids alone. Half of it
     # takes .73 of the time there, for an objective .01 % higher and other labels.
@@ -267,25 +269,25 @@ class HardPasses:
     # Centroids that a row is compared with: with 24, 32 and 48 objectives are within .03 % and
     # times within 8 % (bench/results/trials.md, Search).
     near: int = 16
-    # Such centroids among new ones.
+    # New centroids that a row is compared with in addition.
     near_new: int = 8
     # Part of the rows with a nearest centroid elsewhere beyond which rows are compared with all
     # centroids: with none objectives are up to 4 % higher (bench/results/trials.md, Search).
     most_missed: float = 2e-3
-    # Rows that are looked at for this.
+    # Rows on which this part is estimated.
     missed_rows: int = 1000
     # Rows are compared with near centroids again once at most this part of all rows has a nearest
     # centroid elsewhere (as most_missed).
     few_missed: float = 5e-4
-    # Distances between centroids that are made at a time until this is decided.
+    # Distances between centroids that are computed at a time for this decision.
     compared_numbers: int = 1 << 17
     # Multiply-adds of a pass from which directions bound distances.
     directions_work: int = 1 << 31
-    # Columns from which they do.
+    # Columns from which directions bound distances.
     directions_columns: int = 32
     # Numbers of directions that are tried.
     directions: tuple[int, ...] = (8, 12, 16, 24, 32, 48, 64, 96, 128)
-    # Rows that they are tried on.
+    # Rows that numbers of directions are tried on.
     directions_rows: int = 256
     # Time of a distance that is computed alone, over that in a product of matrices.
     alone_cost: float = 6.0
@@ -299,9 +301,10 @@ class HardPasses:
 class Components:
     """Principal components that starts run on (docs/math.md, section 9)."""
 
-    # Components are left out that have together this part of the cost of k drawn rows as centroids.
-    # Without 1 % of the variance, views take 2.7 to 15.5 times as long as `KMeans(n_init=10)`.
-    # Without .1 %, in float64, they take 3.5 to 29.7 times (bench/results/trials.md, Search).
+    # The components that are left out have at most this part of the cost of k random rows as
+    # centroids. Without 1 % of the variance, views take 2.7 to 15.5 times as long as
+    # `KMeans(n_init=10)`; without .1 %, in float64, 3.5 to 29.7 times (bench/results/trials.md,
+    # Search).
     left_out: float = 2e-2
     # Largest relative change of the cost of a partition by the components of one view that are left
     # out, for the hard objective: more components cost time.
@@ -316,18 +319,18 @@ class Components:
     all_work: float = 30.0
     # Work of r leading components, over m^2 r.
     leading_work: float = 20.0
-    # A search must take this many times as long as the decomposition.
+    # Components are used if a search takes this many times as long as the decomposition.
     margin: float = 2.0
-    # The same where view weights are learned, which converge in passes over all features.
+    # As margin, if view weights are learned: they converge in passes over all features.
     views_margin: float = 5.0
-    # A pass over fewer features takes no longer than one over fewer still.
+    # Features from which components save time in a pass.
     least_features: int = 64
-    # Numbers of a view that are copied, 128 MB in float64. Of more numbers few clusters of one
-    # dense view have the components of so many numbers: objectives are at most .06 % higher in .3
-    # of the time (bench/results/trials.md, Search).
+    # Most numbers of a view that are copied, 128 MB in float64. Of larger views a sample of this
+    # size gives the components, for few clusters of one dense view. Objectives are then at most
+    # .06 % higher, in .3 of the time (bench/results/trials.md, Search).
     numbers: int = 1 << 24
-    # Rows up to which all components of a kernel may be computed: of more, products with the kernel
-    # are as fast as passes over so many.
+    # Rows up to which all components of a kernel may be computed: with more rows, products with the
+    # kernel are as fast as passes over the components.
     kernel_rows: int = 1000
 
 
@@ -356,12 +359,12 @@ class Storage:
     all_passes: int = 30
     # The number of passes over all rows that follow annealing on a sample (as all_passes).
     last_passes: int = 5
-    # Bytes that are taken unseen: reading the available memory takes half a millisecond.
+    # Bytes that are allocated without a look at the available memory, of half a millisecond.
     unseen_bytes: int = 2**24
     # Bytes of structured frequencies that are written out for sparse rows, at most.
     written_bytes: int = 1 << 28
-    # Bytes of a block of a source. Smaller blocks save memory; larger ones hide what is done once
-    # for each block (bench.speed.streams).
+    # Bytes of a block of a source. Smaller blocks save memory; larger blocks save work that is done
+    # once for each block (bench.speed.streams).
     block_bytes: int = 16 << 20
 
 
@@ -374,7 +377,7 @@ class Workers:
     # Results that one task joins, and small partitions that one task visits. A larger group saves
     # tasks, of some milliseconds each, and leaves workers idle.
     group: int = 16
-    # Mean numbers of small partitions, which one task visits in a group.
+    # Mean size in numbers up to which partitions are small, so that one task visits a group.
     small_numbers: int = 1 << 20
     # Tasks that each thread keeps where partitions are visited in groups.
     tasks_a_thread: int = 4
@@ -454,7 +457,7 @@ class Linalg:
     full_order: int = 10
     # Steps of Lanczos' method that look for a larger eigenvalue at the end.
     check_steps: int = 10
-    # Work of a quarter of a second: longer calls run in a thread that Ctrl-C leaves.
+    # Work of a quarter of a second: longer calls run in a thread, and Ctrl-C ends the wait for it.
     long_work: float = 1e10
     # Work of a number that is written to new memory.
     written_work: float = 300.0
@@ -510,7 +513,7 @@ class Noise:
     least_mixed: float = 0.05
     # Share of the far rows that must be in groups of noise (docs/noise.md).
     mixed_part: float = 0.5
-    # A share of noise times this is sorted first, and all rows only if that is too little.
+    # This times the share of noise is sorted first, and all rows only if that is too little.
     border_part: float = 1.2
     # Number of k-means cells of m rows, over the root of m (docs/noise.md, Many rows).
     cells_a_root: int = 2
@@ -518,7 +521,7 @@ class Noise:
     cells_a_row: int = 3
     # Least number of rows in a cell (docs/noise.md, Many rows).
     cell_rows: int = 32
-    # Every this many members of a cell are compared first if only a threshold matters.
+    # One of this many members of a cell is compared first if only a threshold matters.
     member_step: int = 4
 
 
@@ -550,19 +553,19 @@ class Fourier:
     most: int = 8192
     # Most numbers in the features of the rows that starts run on: 256 MB in float64.
     most_numbers: int = 1 << 25
-    # Rows whose pairs the error is measured on, at least.
+    # Least number of rows on whose pairs the error is measured.
     fewest_paired: int = 64
-    # Such rows, at most: the time grows with their square. Half and twice change the mean ARI of 28
-    # small sets by -.002 and -.007, as other numbers of frequencies are taken.
+    # Most of these rows: the time grows with their square. x1/2 and x2 change the mean ARI of 28
+    # small sets by -.002 and -.007, because other numbers of frequencies are taken.
     most_paired: int = 256
-    # Numbers in the differences of these pairs, while that leaves a number of rows between both.
+    # Numbers in the differences of all pairs, which give the number of rows between both limits.
     pair_numbers: int = 1 << 24
     # Rows whose pairs give the median distance, and means without a closed form: a relative error
     # of a few percent suffices for gamma.
     pair_rows: int = 1000
     # Rows that tell how far most rows spread.
     spread_rows: int = 1000
-    # Numbers of these rows, at most.
+    # Most numbers in these rows.
     spread_numbers: int = 1 << 22
 
 
@@ -593,10 +596,10 @@ class Landmarks:
     # The largest number of landmarks for each of hundreds of clusters, while rows and work allow it
     # (as of_many).
     most_of_many: int = 40
-    # Rows that must be left for each of them: 25 lose moons, ARI .82 for 1.00
+    # Least number of rows for each such landmark: 25 lose moons, ARI .82 for 1.00
     # (bench/results/trials.md, 25 rows for each landmark).
     rows_of_many: int = 10
-    # Work of the distances of all rows from all of them, at most.
+    # Most work of the distances of all rows from all such landmarks.
     most_products: float = 5e10
     # Factor of the bandwidth with hundreds of clusters: with 1 rows step to other clusters, ARI .95
     # for .99 (bench/results/trials.md, Random rows as landmarks).
@@ -650,9 +653,9 @@ class Search:
     few_neighbors: int = 8
     # Cells that a new row looks in for few neighbors (as cell_points).
     few_visits: int = 8
-    # Sampled points for each cell, whose means are the centers.
+    # Sampled points for each cell; centers are means of sampled points.
     cell_sample: int = 20
-    # Principal components that cells are made of where columns are more (as cell_points).
+    # Principal components in which cells are made if there are more columns (as cell_points).
     cell_columns: int = 64
     # Columns from which rows are compared in single precision first, in .55 to .8 of the time
     # (bench/results/trials.md, The search among landmarks).
@@ -665,7 +668,7 @@ class Search:
     sparse_work: float = 1e10
     # Time of taking the nearest of distances in memory, in terms of full products.
     taken: int = 700
-    # Groups of distances for each neighbor, whose least ones bound the neighbors.
+    # Groups of distances for each neighbor, whose minima bound the distances of the neighbors.
     groups: int = 4
 
 
@@ -673,8 +676,8 @@ class Search:
 class Graph:
     """Graphs of neighbors, and their connected components (docs/math.md, section 17)."""
 
-    # Neighbors where all rows are landmarks, over the logarithm of their number. 2 gains .05 NMI in
-    # noise and loses .006 on shapes (bench/results/trials.md, Diffusion features).
+    # Number of neighbors over the logarithm of the number of rows, if all rows are landmarks. 2
+    # gains .05 NMI in noise, loses .006 on shapes (bench/results/trials.md, Diffusion features).
     neighbors_a_logarithm: float = 2.5
     # Neighbors among other landmarks: 7 and 10 lose in noise (bench/results/trials.md).
     neighbors: int = 8
@@ -691,20 +694,20 @@ class Graph:
     # Share of the rows, over 1 / k, from which a component is one of k clusters: .1 loses .05 NMI
     # in noise, .3 is alike (bench/results/trials.md, Landmarks that are centroids).
     large: float = 0.2
-    # Rows of smaller components that count, at least (bench/results/trials.md, Which small
-    # components count).
+    # Least number of rows of a smaller component that may be kept (bench/results/trials.md, Which
+    # small components count).
     least_rows: int = 10
-    # Such rows over the root of the rows of a mean cluster, at least: clumps of noise grow with the
-    # number of rows (as least_rows).
+    # Least ratio of its rows to the root of the rows of a mean cluster: clumps of noise grow with
+    # the number of rows (as least_rows).
     rows_of_root: float = 1 / 3
-    # Logarithm of the densities inside a small component over the densities around it, at least: a
-    # larger one loses clusters in many columns, a smaller one counts noise (as least_rows).
+    # Least logarithm of the density inside a small component over the density around it. A larger
+    # value loses clusters in many columns, a smaller value keeps noise (as least_rows).
     denser: float = 1.5
-    # The logarithm of distances in place of densities: .7 has ARI .958 for 1.000 (as least_rows).
+    # As denser, for distances in place of densities: .7 has ARI .958 for 1.000 (as least_rows).
     valley: float = 0.1
     # Quantile of the distances around a component in this comparison (docs/math.md, (17.8)).
     around_quantile: float = 0.1
-    # Neighbor whose distances are the distances inside (docs/math.md, (17.8)).
+    # Number of the neighbor that distances inside are measured to (docs/math.md, (17.8)).
     inside: int = 5
     # A node is left out if the walk leaves it with this part of the median probability
     # (docs/math.md, Dangling nodes).
@@ -721,8 +724,8 @@ class Spectrum:
     # Components up to which each cluster has two, and one beyond: with one for each of 100 clusters
     # NMI falls by .001 to .003 (bench/results/trials.md, Features of hundreds of clusters).
     two_a_cluster: int = 200
-    # Rows that a function must cover to count for any number of clusters (bench/results/trials.md,
-    # Components, and functions of few rows).
+    # Rows that an eigenvector must cover to be used for any number of clusters
+    # (bench/results/trials.md, Components, and functions of few rows).
     least_rows: int = 20
     # Power exp(-t (1 - mu)) of the last component; smaller ones hardly move a row.
     least_power: float = 0.01
@@ -731,8 +734,8 @@ class Spectrum:
     # The diffusion time over the relaxation time of the k-th pair: 2 loses .02 NMI in noise, 4 and
     # 8 change at most .01 (bench/results/trials.md, Diffusion features).
     times: float = 3
-    # Longest time in steps: what is slower is disconnected. 30 loses .15 NMI in noise and 300 loses
-    # .05 (bench/results/trials.md, Landmarks that are centroids).
+    # Longest time in steps: slower eigenvectors are of disconnected parts. 30 loses .15 NMI in
+    # noise, 300 loses .05 (bench/results/trials.md, Landmarks that are centroids).
     largest_time: float = 1e6
     # 1 - mu below this part of the largest 1 - mu is noise: 0.001 to 0.003 find 94 % of the numbers
     # of clusters of the sets in tests/test_diffusion.py.
@@ -740,8 +743,8 @@ class Spectrum:
     # Eigenpairs of a map that is a result itself, at least: 64 give the same labels and take longer
     # (bench/results/trials.md, 64 eigenpairs at least).
     pairs: int = 32
-    # Eigenpairs of functions that are clustered, at least: as some do not count, few clusters need
-    # more than their number.
+    # Least number of eigenpairs that are clustered: some cover too few rows, so that few clusters
+    # need more than their number.
     least_pairs: int = 12
     # Work of a filter on the graph of all rows, at most; else functions are learned on landmarks.
     # With 40 vectors 200 000 rows of two columns take 9e9 (docs/scale.md, In memory).
@@ -846,7 +849,7 @@ class Number:
     # Eigenpairs of each graph: no more clusters are seen in eigengaps, and time grows with them
     # (bench/results/trials.md, Which graph: 64 pairs give the same numbers).
     pairs: int = 40
-    # Number of clusters that the least size of a component of a graph stands for.
+    # Number of clusters that the least size of components of a graph is chosen for.
     most_clusters: int = 60
     # Rows of the graphs: time grows with them (docs/clusters_number.md).
     graph_rows: int = 1200
@@ -855,10 +858,10 @@ class Number:
     graphs: tuple[tuple[float | None, int], ...] = (None, 1), (1.0, 1), (None, 2), (0.5, 1)
     # Coordinates that stand for a kernel, at most: time grows with their square.
     coordinates: int = 300
-    # Clusters for which components are whitened; twice as many components are looked at in place of
-    # more columns (bench/results/trials.md, Components of many columns).
+    # Clusters for which components are whitened. Twice as many components replace the columns if
+    # there are more columns (bench/results/trials.md, Components of many columns).
     whitened_for: int = 20
-    # Most clusters for which the graphs are asked: of more, they have too few rows.
+    # Most clusters for which graphs are made: for more clusters, graphs have too few rows.
     graph_clusters: int = 32
     # Work of the distances of a closer look, at most.
     distance_work: float = 4e9
@@ -880,11 +883,11 @@ class Number:
     most_centroids: tuple[int, int] = (500, 3300)
     # Clusters from which a closer look is taken (docs/math.md, section 22).
     many: int = 16
-    # Share of rows in clusters of few rows from which a closer look is taken (as many).
+    # Share of rows in clusters of few rows above which a closer look is taken (as many).
     rare: float = 0.02
-    # Share of rows in clusters of few rows from which graphs say nothing (as many).
+    # Share of rows in clusters of few rows above which graphs are not used (as many).
     too_rare: float = 0.1
-    # Share of rows in clusters of few rows from which densities say nothing (as many).
+    # Share of rows in clusters of few rows above which modes are not used (as many).
     most_rare: float = 0.5
     # A view tells its number if its score is this part of the largest score of views with one
     # cluster (docs/math.md, section 22).
@@ -895,20 +898,20 @@ class Number:
     largest_gap: float = 4.0
     # Logarithm of the ratio of two heights of the tree with the score one (as largest_gap).
     largest_height: float = 3.0
-    # Eigengap that chance has in a given graph (docs/clusters_number.md, Graphs).
+    # Eigengap that arises by chance in a given graph (docs/clusters_number.md, Graphs).
     chance_gap: float = 0.03
     # Logarithm of the ratio of an eigengap to the next ones with the score one (as chance_gap).
     largest_outstanding: float = 5.0
-    # Part of what gaps and heights fall from k to 2k that is subtracted: a line of even density
+    # This part of the fall of gaps and heights from k to 2k is subtracted: a line of even density
     # would have clusters otherwise (docs/math.md, section 22).
     usual_part: float = 0.5
     # Neighbors of the densities whose modes are counted (docs/math.md, section 22).
     neighbors: tuple[int, ...] = (10, 15, 25)
-    # Deviations by which modes stand out, for the count at each (docs/math.md, section 22).
+    # Modes are counted that stand out by so many deviations (docs/math.md, section 22).
     significances: tuple[float, ...] = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0)
-    # Modes from which numbers that differ by one in this many count in part (as significances).
+    # From this number of modes on, counts near k add a part to the score of k (as significances).
     exact_modes: int = 20
-    # Logarithm of a jump of distances that is no chance, exp(-12) (docs/math.md, section 22).
+    # Scaled logarithm of a jump of distances whose chance is exp(-12) (docs/math.md, section 22).
     jump: float = 12.0
     # Neighbors of a row before such a jump, at least (docs/math.md, section 22).
     jump_neighbors: int = 2
@@ -918,8 +921,8 @@ class Number:
 class Fuzzy:
     """Fuzzy c-means."""
 
-    # Tolerance of the search that passes at the fuzzifier begin with: they go on from its clusters,
-    # so that a smaller tolerance costs time alone.
+    # Tolerance of the search before the passes at the fuzzifier: they go on from its clusters, so
+    # that a smaller tolerance only costs time.
     search_tol: float = 1e-3
     # With m="auto" the exponent is this times the critical exponent, at most: nearer to it all
     # centroids converge to the mean (docs/math.md, section 8).
@@ -967,8 +970,8 @@ class Fusion:
 class Tables:
     """Tables of words and numbers."""
 
-    # Rows whose values fill gaps, at most 512, which the index of a reference can count: time grows
-    # with them.
+    # Rows whose values fill gaps: time grows with them. At most 512, the range of the index of a
+    # reference.
     references: int = 500
     # Reference rows whose mean fills a gap.
     neighbors: int = 10
