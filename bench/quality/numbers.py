@@ -5,7 +5,7 @@ bench.quality.generated come first. The rule was chosen on the first, third, ...
 lists of views on the first 132, and on the second, fourth, ... of the stored sets.
 `python -m bench pages number_of_clusters` has the rest of the families.
 
-Prints the shares of sets whose number is right by the sum and by each witness alone, is within a
+Prints the shares of sets whose number is right by the sum and by each criterion alone, is within a
 quarter, or is among the numbers returned. Then come the mean adjusted Rand index of
 `DiffusionPowerKMeans` with this number and with that of the labels, and the largest CPU seconds of
 sets of at most 2000 rows. Eigengaps are of the graphs that were asked.
@@ -33,7 +33,7 @@ Problem = tuple[str, Any, list[int], list[np.ndarray]]
 TEXTS = {"3sources", "bbcsport", "tr11", "prokaryotic"}  # rows of length one
 MIXED = {"shuttle", "kddcup99_10pct", "wine", "breast cancer"}  # columns of one variance
 
-# What one cluster begins with where a witness is alone.
+# What one cluster begins with where a criterion is alone.
 ALONE = {"eigengaps": 0.3, "heights": 0.2, "modes": 0.0}
 
 
@@ -76,10 +76,10 @@ def row_of(name: str, X: Any, right: list[int], ys: list[np.ndarray]) -> dict[st
         "among the numbers": not {*right}.isdisjoint(selection.numbers.tolist()),
         "seconds": seconds if len(X[0] if isinstance(X, list) else X) <= 2000 else 0.0,
     }
-    for witness, one in ALONE.items():
-        scores = getattr(selection, witness).copy()
+    for criterion, one in ALONE.items():
+        scores = getattr(selection, criterion).copy()
         scores[0] += one
-        row[witness] = 1 + int(scores.argmax()) in right
+        row[criterion] = 1 + int(scores.argmax()) in right
     if ys:
         row["ARI"] = best_index(X, k, ys)
         row["ARI, k given"] = max(best_index(X, number, ys) for number in right)

@@ -27,7 +27,7 @@ def select_n_clusters(
     """Find how many clusters rows have: several good numbers, with their partitions.
 
     This is what ``n_clusters="auto"`` of an estimator does, without the fit: the same rows have the
-    same answer. Three witnesses give a score to each number of clusters, and the largest sum
+    same answer. Three criteria give a score to each number of clusters, and the largest sum
     decides. They are gaps between eigenvalues of random walks on graphs of neighbors, heights of
     Ward's tree of many small clusters, and modes of the density that last over scales. At most 3000
     rows are looked at, or 20 000 where many or rare clusters show.
