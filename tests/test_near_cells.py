@@ -127,7 +127,8 @@ def recall(index, nodes, rows):
 
 @pytest.mark.parametrize("n", [19_999, 20_000])
 @pytest.mark.parametrize(
-    ("d", "apart", "least"), [(8, 0.0, 0.97), (20, 2.0, 0.97), (50, 1.0, 0.75), (100, 2.0, 0.8)]
+    ("d", "apart", "least"),
+    [(2, 0.0, 0.98), (8, 0.0, 0.97), (20, 2.0, 0.97), (50, 1.0, 0.75), (100, 2.0, 0.8)],
 )
 def test_few_rows_are_all_compared_and_of_many_most_neighbours_are_found(n, d, apart, least):
     nodes = gaussians(n, min(d, 50), apart=apart)
