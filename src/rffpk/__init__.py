@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rffpk.fusion.baselines import LMKKM as LMKKM
     from rffpk.fusion.baselines import MVCLFA as MVCLFA
     from rffpk.fusion.baselines import ONKC as ONKC
+    from rffpk.fusion.baselines import RMKKM as RMKKM
     from rffpk.fusion.baselines import CoregSC as CoregSC
     from rffpk.fusion.famkkm import FAMKKM as FAMKKM
     from rffpk.fusion.mkkm import MKKM as MKKM
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from rffpk.fusion.mkkm import AverageMKKM as AverageMKKM
     from rffpk.fusion.mkkm import NystroemKernelKMeans as NystroemKernelKMeans
     from rffpk.fusion.mkkm import SimpleMKKM as SimpleMKKM
-    from rffpk.fusion.rmkkm import RMKKM as RMKKM
     from rffpk.fusion.smkc import SMKC as SMKC
     from rffpk.metrics import clustering_accuracy as clustering_accuracy
     from rffpk.metrics import fuzzy_silhouette as fuzzy_silhouette
@@ -61,10 +61,9 @@ _HOMES = {
     "estimators.power": ["PowerKMeans"],
     "estimators.random_features": ["RFFKernelPowerKMeans"],
     "estimators.transformers": ["DiffusionMap", "RandomFourierFeatures"],
-    "fusion.baselines": ["CoregSC", "LKAM", "LMKKM", "MVCLFA", "ONKC"],
+    "fusion.baselines": ["CoregSC", "LKAM", "LMKKM", "MVCLFA", "ONKC", "RMKKM"],
     "fusion.famkkm": ["FAMKKM"],
     "fusion.mkkm": ["MKKM", "MKKMMR", "AverageMKKM", "NystroemKernelKMeans", "SimpleMKKM"],
-    "fusion.rmkkm": ["RMKKM"],
     "fusion.smkc": ["SMKC"],
     "metrics": [
         "clustering_accuracy",

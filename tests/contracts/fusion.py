@@ -4,7 +4,7 @@
 from rffpk.fusion import base, baselines, famkkm, mkkm, operators, smkc
 
 # The weights whose powers sum to one.
-from rffpk.fusion.rmkkm import NormedWeights
+from rffpk.fusion.baselines import NormedWeights
 
 # Banks of kernels and checks of kernel matrices.
 from rffpk.spaces import kernels

@@ -12,9 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns, distinct_rows
-from rffpk.system.linalg import eigh
+from rffpk.system.linalg import eigh, row_tiles
 from rffpk.system.report import warn
-from rffpk.system.tiles import row_tiles
 from rffpk.system.tuning import TUNING
 
 # Two clusters coincide if the squared distance of their centroids is at most this part of the mean

@@ -22,8 +22,7 @@ from rffpk.rows.store import Storage, stored
 from rffpk.rows.sums import typicality
 from rffpk.rows.table import dense, gram, operand, weighted_sums
 from rffpk.rows.weights import in_units, ones
-from rffpk.system.linalg import basis_of, eigh, leading_eigenvectors
-from rffpk.system.tiles import row_tiles, run_all
+from rffpk.system.linalg import basis_of, eigh, leading_eigenvectors, row_tiles, run_all
 from rffpk.system.tuning import TUNING
 
 # ---- the critical exponent -----------------------------------------------------------------------

@@ -22,8 +22,7 @@ from rffpk.rows.store import Storage, mapped_views
 from rffpk.rows.sums import Sums, hard_weights, onto_sphere, power_weights
 from rffpk.rows.table import Columns, UnitRows
 from rffpk.system import config
-from rffpk.system.linalg import gaps_of
-from rffpk.system.tiles import by_blocks
+from rffpk.system.linalg import by_blocks, gaps_of
 from rffpk.system.tuning import TUNING
 
 

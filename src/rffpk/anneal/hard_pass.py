@@ -42,8 +42,7 @@ from rffpk.rows.sums import Sums
 from rffpk.rows.table import row_bytes
 from rffpk.rows.weights import for_core
 from rffpk.system import config
-from rffpk.system.linalg import basis_of
-from rffpk.system.tiles import row_tiles
+from rffpk.system.linalg import basis_of, row_tiles
 from rffpk.system.tuning import TUNING
 
 # ---- the accelerations in use --------------------------------------------------------------------

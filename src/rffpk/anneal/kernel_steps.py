@@ -29,7 +29,7 @@ from rffpk.rows.rows import Rows
 from rffpk.rows.sums import Step, empty_clusters, is_hard, power_constant
 from rffpk.spaces.kernels import FittedKernel
 from rffpk.system import config
-from rffpk.system.tiles import run_all, tiles
+from rffpk.system.linalg import run_all, tiles
 from rffpk.system.tuning import TUNING
 
 # Kernel weights that change by no more have converged. If no centroid moves, one more step is made.

@@ -20,8 +20,8 @@ from rffpk.rows.sample import Opened, column_moments
 from rffpk.rows.table import Columns
 from rffpk.rows.weights import are_ones, ones
 from rffpk.spaces.neighbors import Neighbourhoods, k_means, near_path
+from rffpk.system.linalg import row_tiles, run_all
 from rffpk.system.report import warn
-from rffpk.system.tiles import row_tiles, run_all
 from rffpk.system.tuning import TUNING
 
 

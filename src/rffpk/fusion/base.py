@@ -44,9 +44,15 @@ from rffpk.spaces.kernels import (
 )
 from rffpk.system import config
 from rffpk.system.interrupts import interruptible
-from rffpk.system.linalg import eigh, leading_eigenvectors, over_eigenvalues, ritz_values
+from rffpk.system.linalg import (
+    by_blocks,
+    eigh,
+    leading_eigenvectors,
+    over_eigenvalues,
+    ritz_values,
+    row_tiles,
+)
 from rffpk.system.report import Progress, warn
-from rffpk.system.tiles import by_blocks, row_tiles
 from rffpk.system.tuning import TUNING
 
 # Values for keys that records of passes have, and records of iterations lack.

@@ -32,9 +32,16 @@ from rffpk.spaces.fourier import Gamma
 from rffpk.spaces.kernels import FittedKernel, PairwiseKernel, check_sparse, one_kernel
 from rffpk.system import config
 from rffpk.system.interrupts import interruptible
-from rffpk.system.linalg import basis_of, eigh, leading_eigenvectors, svd
+from rffpk.system.linalg import (
+    basis_of,
+    by_blocks,
+    eigh,
+    leading_eigenvectors,
+    row_tiles,
+    run_all,
+    svd,
+)
 from rffpk.system.report import warn
-from rffpk.system.tiles import by_blocks, row_tiles, run_all
 from rffpk.system.tuning import TUNING
 
 

@@ -21,8 +21,7 @@ from rffpk.rows.table import Columns
 from rffpk.rows.weights import ones
 from rffpk.spaces.fourier import FourierSpec, Kernel, resolve_gamma
 from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, Specification
-from rffpk.system.linalg import eigh, leading_eigenvectors, ritz_values, svd
-from rffpk.system.tiles import row_tiles, run_all
+from rffpk.system.linalg import eigh, leading_eigenvectors, ritz_values, row_tiles, run_all, svd
 from rffpk.system.tuning import TUNING
 
 Features = Callable[[Columns], Array]

@@ -31,9 +31,16 @@ from rffpk.spaces.kernels import (
     matched,
 )
 from rffpk.system import config
-from rffpk.system.linalg import basis_of, fixed_signs, leading_eigenvectors, pivoted_cholesky
+from rffpk.system.linalg import (
+    basis_of,
+    by_blocks,
+    fixed_signs,
+    leading_eigenvectors,
+    pivoted_cholesky,
+    row_tiles,
+    run_all,
+)
 from rffpk.system.report import warn
-from rffpk.system.tiles import by_blocks, row_tiles, run_all
 from rffpk.system.tuning import TUNING
 
 Anchors = Literal["uniform", "k-means++"]

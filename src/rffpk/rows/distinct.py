@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns, hash_terms, row_bytes
-from rffpk.system.tiles import row_tiles
+from rffpk.system.linalg import row_tiles
 from rffpk.system.tuning import TUNING
 
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of splitmix64

@@ -22,7 +22,7 @@ from rffpk.rows.sums import Step, Sums, is_hard, power_constant, rounding_error,
 from rffpk.rows.table import Columns, Csr, skip_zeros
 from rffpk.rows.weights import ones, with_unit
 from rffpk.system import config
-from rffpk.system.tiles import row_tiles
+from rffpk.system.linalg import row_tiles
 from rffpk.system.tuning import TUNING
 
 _TOGETHER = 96  # number of landmarks in a part: the core searches or skips a part as a whole

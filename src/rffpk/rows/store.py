@@ -23,7 +23,7 @@ from rffpk.rows.sample import Opened
 from rffpk.rows.table import Columns, divided, entries_a_row, product_cost
 from rffpk.rows.weights import with_unit
 from rffpk.system import config
-from rffpk.system.tiles import run_all
+from rffpk.system.linalg import run_all
 from rffpk.system.tuning import TUNING
 
 Cache = Auto | bool | int

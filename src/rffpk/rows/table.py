@@ -20,7 +20,7 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.utils.extmath import row_norms
 
 from rffpk.rows.arrays import Identity, Map, Unit
-from rffpk.system.tiles import block_rows, row_tiles, run_all
+from rffpk.system.linalg import block_rows, row_tiles, run_all
 from rffpk.system.tuning import TUNING
 
 # The names of the types, and the types of their numbers in memory.
@@ -404,7 +404,7 @@ def centered_product(
     """Return `finish((x - origin) @ matrix)`, (n, F), in the dtype of the rows.
 
     The bits of a row's result do not depend on other rows, because all products have one shape, as
-    in `by_blocks` of `system.tiles`. A stack of blocks is multiplied in one call."""
+    in `by_blocks` of `system.linalg`. A stack of blocks is multiplied in one call."""
     (n, d), size = x.shape, block_rows(x.shape[1])
     result = np.empty((n, matrix.shape[1]), dtype=x.dtype)
 

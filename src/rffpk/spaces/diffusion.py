@@ -15,17 +15,22 @@ from rffpk.rows.arrays import Array, Identity, Map
 from rffpk.rows.checks import Auto, is_option
 from rffpk.rows.store import Known
 from rffpk.rows.table import Columns, UnitRows, column_means, has_view, squared_distances, unit_rows
-from rffpk.spaces.graph import PRECOMPUTED, GraphDiffusion, Nodes, graph_diffusion
+from rffpk.spaces.graph import (
+    PRECOMPUTED,
+    Diffusion,
+    GraphDiffusion,
+    Nodes,
+    diffusion,
+    graph_diffusion,
+    is_costly,
+    neighbour_graph,
+)
 from rffpk.spaces.neighbors import NeighbourCount, Neighbourhoods, Shared, landmark_numbers_of
 from rffpk.spaces.spectrum import (
     MAX_CLUSTERS,
-    Diffusion,
     Spectrum,
     UseOfGraph,
     Wanted,
-    diffusion,
-    is_costly,
-    neighbour_graph,
     suggested_n_clusters,
     wanted_pairs,
 )

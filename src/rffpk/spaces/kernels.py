@@ -15,7 +15,7 @@ from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns, centered, dense, inner_products, skip_zeros, squared_norms
 from rffpk.rows.weights import of_positive_weight, ones
 from rffpk.spaces import fourier
-from rffpk.system.tiles import row_tiles, run_all, tiles
+from rffpk.system.linalg import row_tiles, run_all, tiles
 from rffpk.system.tuning import TUNING
 
 # The names of scikit-learn's pairwise kernels.

@@ -20,8 +20,7 @@ from rffpk.rows.draws import MANY, Draws, uneven
 from rffpk.rows.table import Columns
 from rffpk.rows.weights import ones, weights_at
 from rffpk.spaces.near_cells import NearCells, near_cells
-from rffpk.system.linalg import in_range
-from rffpk.system.tiles import row_tiles, run_all
+from rffpk.system.linalg import in_range, row_tiles, run_all
 from rffpk.system.tuning import TUNING
 
 # In single precision, squared distances above this part of the squared lengths, times the root of

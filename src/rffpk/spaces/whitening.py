@@ -12,8 +12,7 @@ from rffpk.rows.arrays import Array, Identity
 from rffpk.rows.sample import Opened
 from rffpk.rows.table import Columns
 from rffpk.spaces.neighbors import drawn_rows
-from rffpk.system.linalg import leading_eigenvectors
-from rffpk.system.tiles import row_tiles
+from rffpk.system.linalg import leading_eigenvectors, row_tiles
 from rffpk.system.tuning import TUNING
 
 # bench/results/trials.md has the alternatives.
