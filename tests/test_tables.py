@@ -316,7 +316,7 @@ def test_a_column_of_names_or_of_numbers_as_words_is_named(words, message):
 def test_columns_without_a_known_value_are_named(values):
     table = pd.DataFrame({"size": np.arange(20.0), "member": [True, False] * 10})
     fitted = TablePreprocessor().fit(table)
-    with pytest.warns(UserWarning, match=r"columns \['member'\] that is known from fit"):
+    with pytest.warns(UserWarning, match=r"columns \['member'\] are missing, or words"):
         fitted.transform(table.assign(member=values))
     fitted.transform(table.assign(member=[True, *values[1:]]))
     fitted.transform(table.assign(member=values)[:9])

@@ -322,7 +322,7 @@ def profile(profiles: ClusterProfiles, *, n_columns: int = 20, ax: Any = None) -
     -------
     ax : matplotlib Axes
         Clusters from top to bottom, with their sizes and their stability, columns from left to
-        right in their order. Standardised differences from the rest, red above it and blue below.
+        right in their order. Standardized differences from the rest, red above it and blue below.
     """
     n_columns = checks.check_int(n_columns, "n_columns", 1)
     if not isinstance(profiles, ClusterProfiles):
@@ -333,7 +333,7 @@ def profile(profiles: ClusterProfiles, *, n_columns: int = 20, ax: Any = None) -
     largest = np.abs(differences).max(axis=0)
     chosen = np.sort(np.argsort(-largest, kind="stable")[:n_columns])
     image = ax.imshow(differences[:, chosen], cmap="RdBu_r", vmin=-3.0, vmax=3.0, aspect="auto")
-    ax.figure.colorbar(image, ax=ax, label="standardised difference", extend="both")
+    ax.figure.colorbar(image, ax=ax, label="standardized difference", extend="both")
     names = [f"{j}: {size} rows" for j, size in enumerate(profiles.sizes)]
     if profiles.stability is not None:
         names = [f"{name}, stability {each:.2f}" for name, each in zip(names, profiles.stability)]

@@ -75,7 +75,7 @@ class ClusterProfiles:
             cells.append(self.medoids)
         lines = [heads, *([str(cell) for cell in line] for line in zip(*cells))]
         widths = [max(map(len, column)) for column in zip(*lines)]
-        texts = ["means (standardised differences from the rest)"]
+        texts = ["means (standardized differences from the rest)"]
         texts += [self._text(cluster) for cluster in range(len(self.sizes))]
         return "\n".join(
             "  ".join([*(cell.rjust(width) for cell, width in zip(line, widths)), text])

@@ -142,8 +142,8 @@ class TablePreprocessor(Estimator):
         unknown = [str(name) for name, *_, part in self._parts() if np.isnan(scaled[:, part]).all()]
         if unknown and len(scaled) >= 10:  # as after a change of the words of columns
             warn(
-                f"X has no value in the columns {unknown} that is known from fit, in any row: they "
-                "are all missing, or other words. The rows are placed by the other columns.",
+                f"X: all values in the columns {unknown} are missing, or words that fit did not "
+                "see. The rows are placed by the other columns.",
                 UserWarning,
             )
         gaps = np.flatnonzero(np.isnan(scaled).any(axis=1))
@@ -256,10 +256,10 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
             words = sorted({*known})
             # commas may be decimal points, or between thousands
             others = [w for w in words if not converts(w.replace(",", ""), float)]
-            remedy = "Leave it out if it names rows."
+            remedy = "Leave it out if it names rows, and make numbers of dates."
             if len(others) < len(words) / 2:
                 these = f" but {others[:3]}, which may be gaps" if others else ""
-                remedy = f"They are numbers{these}: convert the column, or leave it out as names."
+                remedy = f"They are numbers{these}: convert the column, or leave out names of rows."
             warn(
                 f"The column {column.name!r} has {len(words)} categories in {len(known)} rows: "
                 f"the {_MOST} most frequent have indicators of their own, the rest share one. "
