@@ -52,36 +52,38 @@ def fit_features(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
-        Finite numbers. A list of views, arrays of shape (n_samples, n_features_l) with the same
-        rows, is for classes with the parameter `kernels` only. C-ordered float32 and float64
-        arrays, memory-mapped ones too, are read in place; anything else is converted, integers
-        to float64. Arrays of float16, bfloat16 (ml_dtypes), int8 and uint8 are read in place by
-        PowerKMeans, FuzzyCMeans and RFFKernelPowerKMeans, with the results of float32. Rows that
-        are not in memory are a source: a function without arguments that returns an iterator of
-        blocks of rows (`rffpk.sources`). Views are a list of sources. A source is read several
-        times, and `labels_` is not set. Arrays and frames of Dask, or a list of them, are read like
-        a source; their partitions stay where they are.
-        X, or some or all views of a list, may be sparse: CSR of float32 or float64 is read in
-        place, other formats are converted to it.
+        Finite numbers. C-ordered float32 and float64 arrays are read in place, also from
+        memory-mapped files. Other arrays are converted, integers to float64. PowerKMeans,
+        FuzzyCMeans and RFFKernelPowerKMeans also read float16, bfloat16 (ml_dtypes), int8 and
+        uint8 in place, with the results of float32. Sparse matrices of float32 or float64 in the
+        format CSR are read in place, and other formats are converted to CSR.
+
+        Rows that are not in memory are a source: a function without arguments that returns an
+        iterator of blocks of rows (`rffpk.sources`). It is called several times, and `labels_` is
+        not set. Arrays and frames of Dask are read like a source, and their partitions stay where
+        they are.
+
+        A list of views is for classes with the parameter `kernels` only. Views are arrays of
+        shape (n_samples, n_features_l), sparse matrices or sources with the same rows.
     y : Ignored
         Present for scikit-learn's conventions.
     sample_weight : array-like of shape (n_samples,), optional
         Weights >= 0 of the rows, by default one each. A row of weight zero has no influence.
     labels_to : str, path or callable, optional
-        Where the labels of a source go, as `labels_` is not set: a file that ends in .npy or
-        .parquet, or a function. It is called with the labels of consecutive rows, block by block.
-        The file must not be one that X is read from, nor the checkpoint.
+        Where labels go: a file that ends in .npy or .parquet, or a function. The function is
+        called with the labels of consecutive rows, block by block. The file must not be a file
+        that X is read from, nor the checkpoint.
     checkpoint : str or path, optional
-        A file that is replaced as the fit proceeds, and removed at its end. It needs a
-        `random_state`. If it is there already, as after a fit that was killed, the fit goes on
-        from it to the same bits.
+        A file that is replaced as the fit proceeds, and removed at its end. If the file exists,
+        because an earlier fit was killed, the fit continues from it to the same bits. It needs a
+        `random_state`.
     checkpoint_seconds : float, default=60
         Least time between two checkpoints, >= 0. They are written after a pass, or after a swap
         with its passes.
     resume : bool, default=True
-        Whether to go on from a checkpoint that is there. A checkpoint of other rows, parameters,
-        random numbers or versions is refused. False: begin anew. A file that is no checkpoint is
-        refused in both cases.
+        Whether to continue from a checkpoint that exists. A checkpoint of other rows,
+        parameters, random numbers or versions is refused. False: begin anew. A file that is no
+        checkpoint is refused in both cases.
 
     Returns
     -------
@@ -136,7 +138,7 @@ def fit_kernels(
     checkpoint_seconds : float, default=60
         Least time between two checkpoints, >= 0.
     resume : bool, default=True
-        Whether to go on from a checkpoint that is there. False begins anew.
+        Whether to continue from a checkpoint that exists. False: begin anew.
 
     Returns
     -------

@@ -32,11 +32,11 @@ def partial_fit(
     """Cluster a stream of rows, batch by batch.
 
     The first rows are kept until there are `sample` rows, and then clustered by `fit`. "auto" and
-    None mean 20 000 rows, or 50 for each cluster if that is more. Each later batch moves
-    the centroids by one pass, at the exponent at which that fit ended. A centroid is the mean of
-    all rows so far, with the weights that they had for it in their pass, discounted by
-    `half_life`. The feature map stays. After `fit` the stream goes on from there. The result is
-    near the result of `fit` on all rows, unless rows drift.
+    None mean 20 000 rows, or 50 for each cluster if that is more. Each later batch moves the
+    centroids by one pass, at the exponent at which this fit ended. A centroid is a weighted mean
+    of all rows so far: the weight of a row is its membership in its pass, discounted by
+    `half_life`. The feature map does not change. A stream may also continue a `fit`. The result
+    is near the result of `fit` on all rows, unless rows drift.
 
     Parameters
     ----------
