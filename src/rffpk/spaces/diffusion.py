@@ -94,7 +94,7 @@ class DiffusionSpace:
     time: float  # of the walks
     shares: Array  # the fraction of the total weight in each connected component, falling
     n_kept: int  # number of kept components
-    n_left_out: int  # number of rows in components that are not kept
+    left_out: Array  # the number of rows in each component that is not kept
     loses_rows: bool  # whether small components may be clusters
 
     def _view(self, X: Columns) -> tuple[Array, Map]:
@@ -262,12 +262,12 @@ class Drawn(NamedTuple):
             checks.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
             if graph.weights is not None:
                 own = (graph.weights @ of_nodes).astype(X.dtype)
-        left_out = float(parts.components.rows[parts.left_out].sum())
+        left_out = parts.components.rows[parts.left_out] * (len(X) / parts.n_rows)
         spherical = spec.metric == "cosine"
         space = DiffusionSpace(
             near, graph.spectrum, functions, own, self.whitening, spherical, unit, time,
             parts.components.shares[parts.counted | parts.left_out], parts.n_kept,
-            round(len(X) * left_out / parts.n_rows), parts.lose_rows(inputs.k),
+            left_out, parts.lose_rows(inputs.k),
         )  # fmt: skip
         columns = UnitRows() if spherical else Identity(X.shape[1])
         return FittedMap(
@@ -335,16 +335,19 @@ def warn_of_graph(
             f"Set n_neighbors to at most {near.r}.",
             UserWarning,
         )
-    shares, n_small = space.shares, len(space.shares) - space.n_kept
+    shares, rows = space.shares, np.round(space.left_out).astype(int)
     if space.n_kept <= expected and not space.loses_rows:
         return
     named = ", ".join(f"{share:.3g}" for share in shares[:5])
     dots = ", ..." if len(shares) > 5 else ""
     left = ""
-    if n_small:
+    if len(rows):
+        size, verb = f"{rows.sum()} rows", "is"
+        if len(rows) > 1:
+            size, verb = f"at most {rows.max()} rows each and {size} together", "are"
         left = (
-            f" {n_small} of them, with {space.n_left_out} rows, {'is' if n_small == 1 else 'are'}"
-            " small and left out: each of these rows joins the nearest row of another component."
+            f" {len(rows)} of them, with {size}, {verb} small and left out: each of these rows "
+            "joins the nearest row of another component."
         )
     alone = 1 - float(shares.sum())
     if alone > 1e-9:
