@@ -109,15 +109,6 @@ def test_a_graph_in_pieces_is_named_with_its_view():
         fitted([random.standard_normal((300, 2)), pieces])
 
 
-@pytest.mark.parametrize("entry, message", [
-    (DiffusionMap(n_landmarks=None), "n_landmarks"), (DiffusionMap(n_neighbors=0), "n_neighbors=0"),
-    (("diffusion", 1.0), "kernel='diffusion'"),
-])  # fmt: skip
-def test_bad_maps(views, entry, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        fitted(views[0], kernels=[entry, "rbf", "rbf"])
-
-
 def test_a_long_time_is_no_matter_of_precision(views):
     random = np.random.default_rng(1).random((300, 2))
     maps = [DiffusionMap(time=1e5, whitening=None, n_neighbors=14), "rbf"]

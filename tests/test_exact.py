@@ -494,27 +494,6 @@ def test_callables_and_their_parameters(blobs):
     assert_array_equal(model.predict(X[:7]), expected.labels_[:7])
 
 
-@pytest.mark.parametrize("estimator", ONE_KERNEL)
-def test_one_kernel_takes_one_array(blobs, estimator):
-    for kernel, X in (("rbf", blobs[0]), ("precomputed", np.eye(6))):
-        with pytest.raises(ValueError, match="^X: is a list of views.* takes one array"):
-            estimator(2, kernel=kernel).fit([X, X])
-
-
-@pytest.mark.parametrize(
-    "kernel, scale, dtype_",
-    [
-        ("polynomial", 1e7, "f"), ("linear", 1e170, "d"), ("polynomial", 1e200, "d"),
-        (lambda a, b: np.nan, 1, "d"),
-    ],
-)  # fmt: skip
-def test_kernels_that_overflow_are_named(blobs, kernel, scale, dtype_):
-    X = (blobs[0][:30] * scale).astype(dtype_)
-    degree = {"degree": 8} if kernel == "polynomial" else None
-    with pytest.raises(ValueError, match="kernel 0 has values that are NaN or overflow float"):
-        KernelKMeans(3, kernel=kernel, gamma=1.0, kernel_params=degree, random_state=0).fit(X)
-
-
 def test_spectral_starts_do_not_depend_on_rows_without_weight_or_the_order_of_rows(blobs):
     X = blobs[0]
     common = {"init": "spectral", "gamma": 0.02, "n_init": 1, "random_state": 0}

@@ -142,9 +142,3 @@ def test_every_start_finds_the_blobs_and_labels_new_rows(init, dtype):
     assert adjusted_rand_score(y[:200], model.labels_) > 0.95
     assert adjusted_rand_score(y[200:], model.predict(rows[200:])) > 0.95
     assert_array_equal(model.predict(rows[:200]), model.labels_)
-
-
-@pytest.mark.parametrize("weight_norm, bound", [(0.0, ">= 0.05"), (1.0, "<= 0.95")])
-def test_bad_norms_are_refused(weight_norm, bound):
-    with pytest.raises(ValueError, match=f"weight_norm={weight_norm}: must be {bound}"):
-        RMKKM(4, weight_norm=weight_norm).fit(X)

@@ -321,35 +321,6 @@ def test_memory_mapped_rows(views, dtype, tmp_path, monkeypatch, kernels):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"anchors": 3}, "anchors=3: must be >= 4"),
-        ({"anchors": True}, "anchors must be an instance of int"),
-        ({"anchors": 20.0}, "anchors=20.0: must be an int, a str or a 1-d array"),
-        ({"anchors": ("k-means++", 3)}, r"anchors\[1\]=3: must be >= 4"),
-        ({"anchors": ("k-means++", "many")}, r"anchors\[1\] must be an instance of int"),
-        ({"anchors": ("best", 20)}, "anchors='best'"),
-        ({"anchors": []}, r"anchors=\[\]: must be an int, a str or a 1-d array"),
-        ({"anchors": "best"}, "anchors='best'"),
-        ({"anchors": [0, 1, 2]}, "anchors has 3 rows"),
-        ({"anchors": [0, 1, 2, 700]}, "from 0 to 699"),
-        ({"anchors": [0, 1, 2, -1]}, "anchors are -1 to 2"),
-        ({"anchors": [0, 1, 2, 2]}, "twice"),
-        ({"anchors": [0.0, 1.0, 2.0, 3.0]}, "anchors"),
-        ({"anchors": [[0, 1, 2, 3]]}, "anchors"),
-        ({"kernels": ["rbf", "rbf", "precomputed"]}, "precomputed"),
-        ({"kernels": "precomputed"}, "must have equally many"),
-    ],
-)
-def test_bad_parameters(views, parameters, message):
-    model = Plain(4, **parameters)
-    before = dict(vars(model))
-    with pytest.raises((ValueError, TypeError), match=message):
-        model.fit(views[0])
-    assert vars(model) == before
-
-
-@pytest.mark.parametrize(
     ("change", "message"),
     [(np.negative, "on its diagonal, must be >= 0"), (np.triu, "not symmetric")],
 )
