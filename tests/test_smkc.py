@@ -80,9 +80,11 @@ def stopped(model, X, iterations):
     return model.set_params(max_iter=iterations, tol=0).fit(X)
 
 
-def anchor_kernels(model, xs):
+def anchor_kernels(model, xs, rows=None):
+    """Compute the kernels between fitted rows, or other ones, and the anchors."""
     mean = [2 * x.var(axis=0).sum() for x in xs]  # of ||x - y||^2 over all pairs
-    return [rbf_kernel(x, x[model.anchors_], 1 / (2 * m)) for x, m in zip(xs, mean)]
+    parts = zip(rows or xs, xs, mean)
+    return [rbf_kernel(y, x[model.anchors_], 1 / (2 * m)) for y, x, m in parts]
 
 
 # ---- the algorithm ------------------------------------------------------------------------------
@@ -206,15 +208,9 @@ def test_new_rows(views, normalize_rows):
     assert model.transform(new).shape == (100, 4)
     assert adjusted_rand_score(views[1][600:], model.predict(new)) > 0.9
     # U = B C, so the embedding of new rows is their kernels times the same C
-    means = [2 * x.var(axis=0).sum() for x in train]
-
-    def B(ys):
-        parts = zip(ys, train, means)
-        return np.hstack([rbf_kernel(y, x[model.anchors_], 1 / (2 * m)) for y, x, m in parts])
-
-    assert_allclose(
-        B(new) @ np.linalg.pinv(B(train)) @ model.embedding_, model.transform(new), atol=1e-6
-    )
+    B, B_new = (np.hstack(anchor_kernels(model, train, rows)) for rows in (train, new))
+    C = np.linalg.pinv(B) @ model.embedding_
+    assert_allclose(B_new @ C, model.transform(new), atol=1e-6)
 
 
 def test_precomputed_kernels_are_what_the_views_give(views):
