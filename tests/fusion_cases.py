@@ -32,14 +32,13 @@ def gaussian(x, gamma, y=None):
     return np.exp(-gamma * ((x[:, None] - y) ** 2).sum(axis=2))
 
 
-def plain(xs):
-    """Return the kernels of GAMMAS."""
-    return [gaussian(x, gamma) for x, (_, gamma) in zip(xs, GAMMAS)]
+def plain(xs, kernels=GAMMAS):
+    return [gaussian(x, gamma) for x, (_, gamma) in zip(xs, kernels)]
 
 
-def prepared(xs):
-    """Return the kernels of GAMMAS, centered and normalized."""
-    return [rffpk.normalize_kernel(rffpk.center_kernel(K)) for K in plain(xs)]
+def prepared(xs, kernels=GAMMAS):
+    """Return kernels that are centered and normalized."""
+    return [rffpk.normalize_kernel(rffpk.center_kernel(K)) for K in plain(xs, kernels)]
 
 
 def leading(K, k):
@@ -304,6 +303,37 @@ def end_of_mvclfa(Ks, model):
     F = model.embedding_
     W = [procrustes(signed(K, model.n_clusters).T @ F) for K in Ks]
     return {"F": F, "W": W, "beta": model.kernel_weights_}
+
+
+# ---- FAMKKM --------------------------------------------------------------------------------------
+
+
+def printed_famkkm(Ks, H, lambda1, lambda2, iterations):
+    """Run Algorithm 1, with an SVD for each Procrustes problem; return F, gamma, the objectives."""
+    L, k = len(Ks), H[0].shape[1]
+    G, R, W = list(H), [np.eye(k)] * L, [np.eye(k)] * L
+    H, g, values = list(H), np.full(L, 1 / L), []
+    for iteration in range(iterations + 1):
+        F = procrustes(sum(g[i] * (H[i] @ R[i] + G[i] @ W[i]) for i in range(L)))
+        if iteration:
+            parts = zip(H, G, R, W, Ks, g)
+            values.append(
+                sum(
+                    np.sum(h * (K @ q)) + lambda1 * np.sum(h * q)
+                    + lambda2 * c * np.sum(F * (h @ r + q @ w))
+                    for h, q, r, w, K, c in parts
+                )
+            )  # fmt: skip
+        last = F, g
+        for i, K in enumerate(Ks):
+            H[i] = procrustes(K @ G[i] + lambda1 * G[i] + lambda2 * g[i] * F @ R[i].T)
+        for i, K in enumerate(Ks):
+            G[i] = procrustes(K.T @ H[i] + lambda1 * H[i] + lambda2 * g[i] * F @ W[i].T)
+        R = [procrustes(H[i].T @ F) for i in range(L)]
+        W = [procrustes(G[i].T @ F) for i in range(L)]
+        beta = np.array([np.sum(F * (H[i] @ R[i] + G[i] @ W[i])) for i in range(L)])
+        g = beta / np.linalg.norm(beta)
+    return *last, values
 
 
 # ---- the cases ----------------------------------------------------------------------------------

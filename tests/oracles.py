@@ -104,6 +104,11 @@ def kernel_kmeans_objective(K, labels):
     return float(np.trace(K) - within)
 
 
+def kernel_distances(Ks, W):
+    """Compute squared distances (L, n, k) of rows from centroids with weights W in each kernel."""
+    return np.array([np.diag(K)[:, None] + np.diag(W @ K @ W.T) - 2 * K @ W.T for K in Ks])
+
+
 def best_matching_accuracy(y, labels):
     """Find the largest trace over all permutations; for few classes."""
     from itertools import permutations

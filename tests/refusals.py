@@ -415,9 +415,17 @@ GRAPHS = [
     *parameters("n_landmarks", 0, "all", classes=DIFFUSION),
     *parameters("time", 0.0, "long", classes=DIFFUSION, n_landmarks=40),
     *parameters("metric", "manhattan"),
+    *parameters("noise", "auto", classes=DIFFUSION[1:], rows=GRAPH, metric="precomputed",
+                name="noise='auto': must be None"),
+    *parameters("whitening", -0.1, 1.5, "half", True),
+    *(Refusal("X", rows, ValueError, f"^X: .*{word}flow", None, [cls], {"whitening": power})
+      for cls, rows, word, power in (
+        (ONE[0], ROWS * 1e160, "over", 1.0), (ONE[0], ROWS * 1e-170, "under", 1.0),
+        *((MAPS[0], scipy.sparse.csr_array([[1e200], [0.0]]), " over", x) for x in (0.0, 1.0)))),
 ]  # fmt: skip
 EXACT = [rffpk.KernelKMeans, rffpk.KernelPowerKMeans]
 LACKING = np.where(np.eye(4)[::-1] == 1, np.nan, np.eye(4))
+POLYNOMIAL = {"kernel": "polynomial", "gamma": 1.0, "kernel_params": {"degree": 8}}
 SKEW = np.eye(4) + 0.5 * np.eye(4, k=1)
 OF_KERNELS = [
     *(Refusal("X", X, ValueError, "X", None, EXACT, {"kernel": "precomputed"})
@@ -430,6 +438,13 @@ OF_KERNELS = [
                 np.arange(N) % 4, np.zeros((3, N)), classes=EXACT),
     *parameters("cache", "no", -1, "1G", 2.5, None),
     *parameters("weight_entropy", 0, 1e-320, "even"),
+    *(Refusal("X", [x, x], ValueError, "^X: is a list of views.* takes one array", None, EXACT, own)
+      for x, own in ((ROWS, {}), (np.eye(6), {"kernel": "precomputed"}))),
+    *(Refusal("X", (ROWS * scale).astype(dtype), ValueError,
+              "kernel 0 has values that are NaN or overflow float", None, EXACT[:1], own)
+      for scale, dtype, own in (
+        (1e7, "f", POLYNOMIAL), (1e200, "d", POLYNOMIAL), (1e170, "d", {"kernel": "linear"}),
+        (1, "d", {"kernel": lambda a, b: np.nan}))),
     *parameters("n_anchors", 0), *parameters("n_components", 0, 257, classes=ONE[6:]),
     *parameters("kernel", "sigmoid", classes=ONE[6:], gamma=1.0, kernel_params={"coef0": -1.0}),
     *parameters("gamma", np.nan, "auto", classes=RANDOM),
@@ -448,6 +463,21 @@ OF_VIEWS = [
                 "poly", ["rbf", "line"], "precomputed", [("rbf", -1), "rbf"],
                 [("linear", 2), "rbf"], ["rbf"] * 3, rows=VIEWS, name="kernel",
                 classes=[rffpk.RFFMultiKernelPowerKMeans]),
+    *parameters("kernels", *(["rbf", ("linear", x)] for x in (-0.1, 1.5, "half", True)), rows=VIEWS,
+                name=r"kernels\[1\]: the power of 'linear'=.*: must be", classes=SEVERAL[:1]),
+    *parameters("kernels", *([x, "rbf"] for x in (
+        rffpk.DiffusionMap(n_landmarks=None), rffpk.DiffusionMap(n_neighbors=0), ("diffusion", 1.0),
+        rffpk.DiffusionMap(metric="precomputed"))), rows=VIEWS, classes=SEVERAL[:1],
+        name=r"n_landmarks|n_neighbors=0|kernel='diffusion'|^kernels\[0\]: metric='precomputed'"),
+    *parameters("anchors", 2, True, 20.0, ("k-means++", 2), ("k-means++", "many"), ("best", 20), [],
+                "best", [0, 1], [0, 1, 120], [0, 1, -1], [0, 1, 1], [0.0, 1.0, 2.0], [[0, 1, 2]],
+                rows=VIEWS),
+    *parameters("kernels", ["rbf", "precomputed"], "precomputed", rows=[ROWS, VIEWS[0]],
+                classes=[rffpk.SMKC], name="precomputed|must have equally many"),
+    *(Refusal("weight_norm", value, ValueError, f"weight_norm={value}: must be {bound}")
+      for value, bound in ((0.0, ">= 0.05"), (1.0, "<= 0.95"))),
+    Refusal("X", [ROWS * 1e100], ValueError, "^X has kernels whose products overflow", None,
+            [rffpk.MKKMMR], {"kernels": ["linear"], "standardize": False}),
     *parameters("typicality", "yes", True, *(rffpk.Typicality(**field) for field in (
         {"m": 1.0}, {"m": 6.0001}, {"eta": 0.0}, {"eta": "within"}, {"eta": 1e39}))),
     *parameters("n_landmarks", 40.0, 2, classes=WHOLE),

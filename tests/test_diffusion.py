@@ -58,6 +58,7 @@ def groups(sizes, places, seed=0):
 
 
 SIZES, PLACES = [400, 350, 20], [[0, 0], [20, 0], [0, 20]]
+FAR_PAIRS = [[0, 0], [10, 0], [1000, 0], [1010, 0]]
 
 
 def squared_distances(features):
@@ -152,17 +153,12 @@ def test_order_of_rows_does_not_matter_and_weights_are_repetitions(rows):
     assert_allclose(found, expected, atol=1e-8)
 
 
-SHAPES = {
-    "moons": make_moons(1500, noise=0.05, random_state=0),
-    "circles, factor .3": make_circles(1500, factor=0.3, noise=0.05, random_state=0),
-    "circles, factor .5": make_circles(1500, factor=0.5, noise=0.05, random_state=0),
-}
-
-
 @pytest.mark.parametrize("n_landmarks", ["auto", 300])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_clusters_of_any_shape(shape, n_landmarks, dtype):
-    X, y = SHAPES[shape]
+@pytest.mark.parametrize(
+    "draw", [make_moons, partial(make_circles, factor=0.3), partial(make_circles, factor=0.5)]
+)
+def test_clusters_of_any_shape(draw, n_landmarks, dtype):
+    X, y = draw(1500, noise=0.05, random_state=0)
     model = DiffusionPowerKMeans(2, n_landmarks=n_landmarks, random_state=0).fit(X.astype(dtype))
     assert adjusted_rand_score(y, model.labels_) >= 0.99
     assert model.cluster_centers_.dtype == dtype
@@ -182,11 +178,12 @@ def test_digits(digits):
 
 
 @pytest.mark.parametrize("kind", ["landmarks", "sampled sums", "graph"])
-def test_same_bits_for_any_number_of_jobs(kind, digits, many, dtype, tuning):
+def test_same_bits_for_any_number_of_jobs(kind, digits, dtype, tuning):
+    moons = make_moons(3000, noise=0.06, random_state=0)[0]
     X, k, options = {
         "landmarks": (digits[0], 10, {"n_landmarks": 200}),
-        "sampled sums": (many[0][:3000], 2, {"n_landmarks": 20}),
-        "graph": (many[0][:3000], 2, {}),
+        "sampled sums": (moons, 2, {"n_landmarks": 20}),
+        "graph": (moons, 2, {}),
     }[kind]
     if kind == "sampled sums":
         tuning(landmarks__summed_rows=10, landmarks__summed_at_once=2)  # five blocks
@@ -198,6 +195,19 @@ def test_same_bits_for_any_number_of_jobs(kind, digits, many, dtype, tuning):
         assert_array_equal(other.cluster_centers_, first.cluster_centers_)
         assert_array_equal(other.labels_, first.labels_)
         assert other.feature_map_.choices_ == first.feature_map_.choices_
+
+
+@pytest.fixture
+def filters(monkeypatch):
+    """Return the number of vectors of each filter, and the eigenvalue where it begins."""
+    made, compute = [], spectrum._filter
+
+    def noted(walk, known, vectors, low):
+        made.append((len(vectors), low))
+        return compute(walk, known, vectors, low)
+
+    monkeypatch.setattr(spectrum, "_filter", noted)
+    return made
 
 
 @pytest.fixture
@@ -278,10 +288,8 @@ def test_each_of_many_clusters_has_a_landmark():
     y = np.repeat(np.arange(100), [3000] + 99 * [3])
     X = 100 * random.standard_normal((100, 5))[y] + random.standard_normal((len(y), 5))
     count, weight = NeighbourCount(None), ones(len(X))
-    one, two = (
-        centroid_landmarks(X, weight, 400, 100, count, False, np.random.RandomState(0), n)[0]
-        for n in (1, 2)
-    )
+    given = X, weight, 400, 100, count, False
+    one, two = (centroid_landmarks(*given, np.random.RandomState(0), n)[0] for n in (1, 2))
     assert len(np.unique(y[cdist(one.landmarks, X).argmin(axis=1)])) == 100
     assert_array_equal(one.landmarks, two.landmarks)
     assert one.bandwidth == two.bandwidth
@@ -297,12 +305,6 @@ def test_memberships_show_rows_between_clusters_of_a_graph():
     assert adjusted_rand_score(y, model.labels_[:1000]) == 1
     assert np.median(largest[1000:]) < 0.95 < np.median(largest[:1000])
     assert (largest[1000:, None] < largest[:1000]).mean() > 0.9
-
-
-@pytest.fixture(scope="module")
-def many():
-    """Draw more rows than the pass of starts takes, in two shapes."""
-    return make_moons(25_000, noise=0.06, random_state=0)
 
 
 def test_components_are_all_that_as_many_clusters_need():
@@ -395,13 +397,6 @@ def heavy_tails():
     return centers[y] + tails, y
 
 
-def far_pairs():
-    """Draw groups that are one apart, in pairs that are a hundred apart."""
-    y = np.repeat(np.arange(4), 100)
-    places = np.array([[0, 0], [1, 0], [100, 0], [101, 0]])
-    return places[y] + np.random.default_rng(0).normal(0, 0.1, (400, 2)), y
-
-
 def unequal_groups():
     """Draw more rows than landmarks, in clusters of very unequal sizes."""
     random = np.random.default_rng(0)
@@ -421,7 +416,7 @@ FOUND = {  # rows and clusters, parameters, and the least index
     # whitened graphs divide the largest of these blobs
     "unequal blobs": (partial(make_blobs, [700, 200, 100], random_state=2), {}, 0.95),
     "flowers": (partial(load_iris, return_X_y=True), {}, 0.72),
-    "far pairs": (far_pairs, {}, 1),
+    "far pairs": (partial(groups, [100] * 4, FAR_PAIRS), {}, 1),
     "noisy moons": (partial(make_moons, 600, noise=0.08, random_state=0), {}, 0.99),
     "background": (noisy_circles, {}, 0.99),
     "touching": (partial(groups, [5000, 5000], [[0, 0], [6, 0]]), COLUMNS, 0.98),
@@ -685,14 +680,12 @@ def test_so_many_functions_are_accurate_as_there_are_clusters_or_half_of_them():
 
 
 @pytest.mark.parametrize("size", [10, 40])
-def test_slow_pairs_of_more_vectors_than_groups_take_one_round(size, monkeypatch):
+def test_slow_pairs_of_more_vectors_than_groups_take_one_round(size, filters):
     """The least eigenvalue of groups stands for the missing ones; half of the vectors count."""
     matrix, degrees, _ = cliques([size] * 40, joined=0.05)
-    filters, filtered = [], spectrum._filter
-    monkeypatch.setattr(spectrum, "_filter", lambda *a: filters.append(a[3]) or filtered(*a))
     root = np.sqrt(degrees / degrees.sum())
     pairs = spectrum.slow_pairs(spectrum.Walk(csr_matrix(matrix)), root, root[:, None], 60, 39)
-    assert len(filters) == 1 and filters[0] > 0.3
+    assert len(filters) == 1 and filters[0][1] > 0.3
     check_pairs(pairs, matrix, 39, skipped=1)
 
 
@@ -748,8 +741,7 @@ def combined(matrix, degrees, k, labels=None, n_threads=1):
 @pytest.mark.parametrize("least_ordered", [100, 10_000])
 @pytest.mark.parametrize("k", [101, 150])
 def test_combinations_have_the_distances_of_decayed_functions(k, least_ordered, tuning):
-    """To the tenth that a hundred random directions leave, and the variance one at the rows; also
-    where nodes are put in order before."""
+    """To the tenth that a hundred random directions leave, and the variance one at the rows."""
     tuning(spectrum__ordered_nodes=least_ordered)
     matrix, degrees, label = cliques(np.arange(k) % 8 + 5, joined=1.0)
     walked, functions = combined(matrix, degrees, k)
@@ -802,14 +794,13 @@ def test_combinations_have_the_same_bits_for_any_number_of_threads():
     assert_array_equal(*(combined(matrix, degrees, 120, n_threads=n)[1] for n in (1, 3)))
 
 
-def test_few_rows_a_cluster_take_few_filters(monkeypatch):
+def test_few_rows_a_cluster_take_few_filters(filters):
     """Functions that filters of many vectors do not amplify need not be accurate."""
     random = np.random.default_rng(3)
-    y, filtered, made = random.choice(300, 2500), spectrum._filter, []
+    y = random.choice(300, 2500)
     X = 12 * random.standard_normal((300, 5))[y] + random.standard_normal((2500, 5))
-    monkeypatch.setattr(spectrum, "_filter", lambda *given: made.append(None) or filtered(*given))
     labels = DiffusionPowerKMeans(300, whitening=None, random_state=0).fit_predict(X)
-    assert len(made) <= 8 and adjusted_rand_score(y, labels) > 0.9
+    assert len(filters) <= 8 and adjusted_rand_score(y, labels) > 0.9
 
 
 def test_combinations_of_nodes_that_all_are_neighbours_are_none():
@@ -866,10 +857,8 @@ def test_slow_pairs_have_the_same_bits_for_any_number_of_threads(tuning):
     tuning(spectrum__ordered_nodes=0, tiles__vector_numbers=64)
     graph, known = csr_matrix(np.kron(np.eye(2), lattice(350))), np.kron(np.eye(2), np.ones(350)).T
     root = np.full(700, 700**-0.5)
-    one, three = (
-        spectrum.slow_pairs(spectrum.Walk(graph, n_threads=threads), root, known / 350**0.5, 8)
-        for threads in (1, 3)
-    )
+    walks = (spectrum.Walk(graph, n_threads=threads) for threads in (1, 3))
+    one, three = (spectrum.slow_pairs(walk, root, known / 350**0.5, 8) for walk in walks)
     for each, other in zip(one, three):
         assert_array_equal(each, other)
     assert np.abs(known.T @ one[1]).max() < 1e-9
@@ -945,10 +934,8 @@ def test_each_row_keeps_its_three_nearest_neighbors_where_nothing_is_compared():
 
 
 @pytest.mark.parametrize("is_within", [True, False])
-def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(
-    monkeypatch, tuning, is_within
-):
-    X, filtered, compute = np.random.default_rng(0).random((2500, 2)), [], spectrum._filter
+def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(filters, tuning, is_within):
+    X = np.random.default_rng(0).random((2500, 2))
 
     def graph_of(X, k):
         return spectrum.neighbour_graph(X, ones(len(X)), (len(X), 1000), NeighbourCount(None), k,
@@ -964,10 +951,9 @@ def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(
     apart = graph_of(np.r_[X, X + 100], 2)
     assert apart.parts.n_kept == 2
     assert not spectrum.is_costly(apart, spectrum.wanted_pairs(2, True))  # the components suffice
-    monkeypatch.setattr(spectrum, "_filter", lambda *a: filtered.append(len(a[2])) or compute(*a))
     model = DiffusionPowerKMeans(5, whitening=None, random_state=0).fit(X)
     n_nodes = 2500 if is_within else 1000
-    assert len(model.feature_map_.landmarks_) == max(filtered) == n_nodes
+    assert len(model.feature_map_.landmarks_) == max(filters)[0] == n_nodes
 
 
 # ---- examples of clusters ------------------------------------------------------------------------

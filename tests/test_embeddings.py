@@ -71,9 +71,3 @@ def test_iterations_are_at_most_max_iter(cls, most):
 @pytest.mark.filterwarnings("error")
 def test_one_kernel_converges_in_one_iteration():
     assert SimpleMKKM(3, max_iter=1, random_state=0).fit(X).n_iter_ == 1
-
-
-@pytest.mark.parametrize("cls", FUSED)
-def test_weights_have_the_norm_that_the_class_says(cls):
-    sizes = cls(3, random_state=0).fit(VIEWS).kernel_weights_
-    assert_allclose((sizes**2 if cls in (rffpk.FAMKKM, rffpk.MVCLFA) else sizes).sum(), 1)

@@ -210,11 +210,6 @@ def matrices_of(model):
     return [kernel.matrix() for kernel in model._centroids.kernels]
 
 
-def squared_distances(Ks, W):
-    """Compute squared distances (L, n, k) of rows from centroids in each kernel."""
-    return np.array([np.diag(K)[:, None] + np.diag(W @ K @ W.T) - 2 * K @ W.T for K in Ks])
-
-
 def softmax(model, costs):
     alpha = np.exp((costs.min() - costs) / model.lambda_)
     return alpha / alpha.sum()
@@ -228,7 +223,7 @@ def test_the_objective_of_several_kernels_never_rises_and_weights_are_the_softma
     ).fit(blobs[0])  # fmt: skip
     assert_never_rises(model, 10)
     weights, s = model.kernel_weights_, model.s_
-    d = squared_distances(matrices_of(model), model.dual_coef_)
+    d = oracles.kernel_distances(matrices_of(model), model.dual_coef_)
     combined = np.einsum("l,lij->ij", weights, d)
     w = oracles.kpkm_weights(combined, s)
     assert_allclose(weights, softmax(model, np.einsum("ij,lij->l", w, d)), atol=1e-6)
@@ -253,7 +248,7 @@ def test_the_default_search_with_several_kernels_ends_where_neither_labels_nor_w
     penalty = model.lambda_ * (model.kernel_weights_ @ np.log(2 * model.kernel_weights_))
     assert_allclose(objectives[-1], model.inertia_ + penalty, rtol=1e-9)
     W = np.eye(2)[model.labels_].T
-    d = squared_distances(matrices_of(model), W / W.sum(axis=1, keepdims=True))
+    d = oracles.kernel_distances(matrices_of(model), W / W.sum(axis=1, keepdims=True))
     costs = d[:, np.arange(300), model.labels_].sum(axis=1)
     assert_allclose(model.kernel_weights_, softmax(model, costs), atol=1e-9)
     assert_allclose(model.inertia_, model.kernel_weights_ @ costs)
@@ -365,15 +360,10 @@ def test_k_means_plus_plus_spreads_seeds(blobs):
     X = make_blobs(600, 2, centers=30, cluster_std=0.3, random_state=0)[0]
     common = {"kernel": "linear", "n_init": 1, "max_iter": 1}
     spread, random = (
-        np.mean(
-            [
-                first_objective(KernelKMeans(30, init=init, random_state=seed, **common).fit(X))
-                for seed in range(8)
-            ]
-        )
+        [KernelKMeans(30, init=init, random_state=seed, **common).fit(X) for seed in range(8)]
         for init in ("k-means++", "random")
     )
-    assert spread < 0.3 * random
+    assert sum(map(first_objective, spread)) < 0.3 * sum(map(first_objective, random))
 
 
 @pytest.mark.parametrize("estimator", [KernelPowerKMeans, PowerKMeans])
@@ -494,27 +484,6 @@ def test_callables_and_their_parameters(blobs):
     assert_array_equal(model.predict(X[:7]), expected.labels_[:7])
 
 
-@pytest.mark.parametrize("estimator", ONE_KERNEL)
-def test_one_kernel_takes_one_array(blobs, estimator):
-    for kernel, X in (("rbf", blobs[0]), ("precomputed", np.eye(6))):
-        with pytest.raises(ValueError, match="^X: is a list of views.* takes one array"):
-            estimator(2, kernel=kernel).fit([X, X])
-
-
-@pytest.mark.parametrize(
-    "kernel, scale, dtype_",
-    [
-        ("polynomial", 1e7, "f"), ("linear", 1e170, "d"), ("polynomial", 1e200, "d"),
-        (lambda a, b: np.nan, 1, "d"),
-    ],
-)  # fmt: skip
-def test_kernels_that_overflow_are_named(blobs, kernel, scale, dtype_):
-    X = (blobs[0][:30] * scale).astype(dtype_)
-    degree = {"degree": 8} if kernel == "polynomial" else None
-    with pytest.raises(ValueError, match="kernel 0 has values that are NaN or overflow float"):
-        KernelKMeans(3, kernel=kernel, gamma=1.0, kernel_params=degree, random_state=0).fit(X)
-
-
 def test_spectral_starts_do_not_depend_on_rows_without_weight_or_the_order_of_rows(blobs):
     X = blobs[0]
     common = {"init": "spectral", "gamma": 0.02, "n_init": 1, "random_state": 0}
@@ -585,7 +554,8 @@ def test_the_kernels_of_a_bank_are_normalised_before_any_shift(cls):
     matrices = [
         kernels.FittedKernel(X, spec, weight=ones(len(X))).matrix() for spec in kernels.du2015(X)
     ]
-    d = np.tensordot(model._centroids.alpha, squared_distances(matrices, model.dual_coef_), 1)
+    alpha, W = model._centroids.alpha, model.dual_coef_
+    d = np.tensordot(alpha, oracles.kernel_distances(matrices, W), 1)
     assert_allclose(model.inertia_, d.min(axis=1).sum(), rtol=1e-9)
     assert_array_equal(model.predict(X), model.labels_)
     large = cls(3, kernels="du2015", random_state=0).fit((X * 1e5).astype(np.float32))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from contracts.fusion import FittedKernel, Specification, famkkm, operators
 from contracts.passes import ones
-from fusion_cases import three_views
+from fusion_cases import prepared, printed_famkkm, three_views
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import procrustes
 from sklearn.base import clone
@@ -16,7 +16,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
-from rffpk import FAMKKM, NystroemKernelKMeans, PowerKMeans, center_kernel, normalize_kernel
+from rffpk import FAMKKM, NystroemKernelKMeans, PowerKMeans
 
 OPERATORS = [{}, {"approximation": ("rff", 40)}, {"approximation": ("nystroem", 60)}]
 LAMBDAS = [(0.01, 1.0), (1.0, 0.1), (30.0, 50.0), (0.0, 0.0)]
@@ -29,7 +29,7 @@ def views():
 
 @pytest.fixture(scope="module")
 def matrices(views):
-    return [normalize_kernel(center_kernel(rbf_kernel(x, gamma=0.05))) for x in views[0]]
+    return prepared(views[0], [("rbf", 0.05)] * 3)
 
 
 def dense(Ks):
@@ -50,34 +50,6 @@ def eq11(Ks, state, lambda1, lambda2):
         total += np.trace(H.T @ K @ G) + lambda1 * np.trace(H.T @ G)
         total += lambda2 * state.gamma[i] * np.trace(state.F.T @ (H @ R + G @ W))
     return total
-
-
-def printed_algorithm(Ks, H, lambda1, lambda2, iterations):
-    """Run Algorithm 1, with an SVD for each Procrustes problem; return F, gamma, the objectives."""
-    L, k = len(Ks), H[0].shape[1]
-    G, R, W = list(H), [np.eye(k)] * L, [np.eye(k)] * L
-    H, g, values = list(H), np.full(L, 1 / L), []
-    for iteration in range(iterations + 1):
-        F = procrustes(sum(g[i] * (H[i] @ R[i] + G[i] @ W[i]) for i in range(L)))
-        if iteration:
-            parts = zip(H, G, R, W, Ks, g)
-            values.append(
-                sum(
-                    np.sum(h * (K @ q)) + lambda1 * np.sum(h * q)
-                    + lambda2 * c * np.sum(F * (h @ r + q @ w))
-                    for h, q, r, w, K, c in parts
-                )
-            )  # fmt: skip
-        last = F, g
-        for i, K in enumerate(Ks):
-            H[i] = procrustes(K @ G[i] + lambda1 * G[i] + lambda2 * g[i] * F @ R[i].T)
-        for i, K in enumerate(Ks):
-            G[i] = procrustes(K.T @ H[i] + lambda1 * H[i] + lambda2 * g[i] * F @ W[i].T)
-        R = [procrustes(H[i].T @ F) for i in range(L)]
-        W = [procrustes(G[i].T @ F) for i in range(L)]
-        beta = np.array([np.sum(F * (H[i] @ R[i] + G[i] @ W[i])) for i in range(L)])
-        g = beta / np.linalg.norm(beta)
-    return *last, values
 
 
 def assert_orthonormal(U):
@@ -128,7 +100,7 @@ def test_each_update_is_a_maximiser(matrices):
 def test_the_estimator_is_the_printed_algorithm(matrices):
     random = np.random.RandomState(5)
     start = [procrustes(K @ np.linalg.qr(random.standard_normal((240, 4)))[0]) for K in matrices]
-    F, gamma, values = printed_algorithm(matrices, start, 0.5, 2.0, 6)
+    F, gamma, values = printed_famkkm(matrices, start, 0.5, 2.0, 6)
     model = FAMKKM(4, kernels="precomputed", lambda1=0.5, lambda2=2.0, max_iter=6, tol=0)
     model.set_params(random_state=5).fit(matrices)
     assert_allclose(model.embedding_, F, atol=1e-9)

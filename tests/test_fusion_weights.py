@@ -12,6 +12,7 @@ from fusion_cases import (
     GAMMAS,
     by_slsqp,
     leading,
+    printed_famkkm,
     projector,
     three_views,
 )
@@ -21,7 +22,6 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
-from test_famkkm import printed_algorithm
 
 import rffpk
 
@@ -290,7 +290,7 @@ def test_famkkm_is_the_printed_algorithm_on_weighted_kernels(real):
     dense = [operators.DenseOperator(kernel, 1, p) for kernel in kernels]
     # the same draws as in the fit, which begins with them
     state = famkkm.Alternation(dense, 4, 0.5, 2.0, np.random.RandomState(0), 1)
-    F, gamma, values = printed_algorithm(Ks, state.H, 0.5, 2.0, model.n_iter_)
+    F, gamma, values = printed_famkkm(Ks, state.H, 0.5, 2.0, model.n_iter_)
     assert_allclose(model.objective_, values[-1], rtol=1e-9)
     assert_allclose(model.kernel_weights_, gamma, atol=1e-6)
     assert_allclose(np.sqrt(p)[:, None] * model.embedding_, F, atol=1e-6)

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from contracts.graph import NeighbourCount, Shared, mutual_neighbours
-from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csr_array, csr_matrix
 from scipy.sparse import random as random_matrix
@@ -173,14 +172,11 @@ SIZES = {  # shares of linked pairs inside of communities and between them
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda fitted: model(noise="auto").fit(GRAPH), "noise='auto': must be None"),
     (lambda fitted: model().partial_fit(GRAPH), "partial_fit takes rows"),
     (lambda fitted: model().fit(lambda: iter(GRAPH.toarray().reshape(2, 150, 300))),
      r"^X.shape=\(150, 300\): .* affinities"),
     (lambda fitted: rffpk.describe(fitted, GRAPH),
      "n_resamples must be 0 and table must be given"),
-    (lambda fitted: ip_rff_mkpkm(2, kernels=[DiffusionMap(metric="precomputed")] * 2).fit(
-        [MOONS, MOONS]), r"^kernels\[0\]: metric='precomputed': is for"),
     (lambda fitted: fitted.predict(-GRAPH[:4]), "X contains -1"),
     (lambda fitted: fitted.predict(np.ones((200, 9))),
      r"^X.shape=\(200, 9\): must be .n_new, 300..* affinities"),

@@ -23,9 +23,17 @@ CLASSES = [name for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit"
 SECONDS = 1.0
 LONG = np.inf  # work
 
-LONG_CALLS = """
-import os, signal, sys, time
+BEGINNING = """
+import os, signal, sys, time, warnings
 import numpy as np
+import rffpk
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+"""
+LONG_CALLS = """
 import rffpk.system.config
 from rffpk.system import linalg
 from rffpk.system.linalg import eigh, leading_eigenvectors, pivoted_cholesky, svd
@@ -33,11 +41,6 @@ from rffpk.system.linalg import eigh, leading_eigenvectors, pivoted_cholesky, sv
 A = np.random.default_rng(0).standard_normal((2500, 2500))
 S = A @ A.T
 linalg.eigsh = None  # it would end with a call that is not interrupted
-
-def interrupt(*_):
-    raise KeyboardInterrupt
-
-signal.signal(signal.SIGALRM, interrupt)
 late, begun = 0, time.perf_counter()
 calls = {calls}
 with rffpk.system.config.one_blas_thread():
@@ -67,7 +70,7 @@ os._exit(0)
     ids=["eigh", "svd", "cholesky", "leading"],
 )
 def test_an_interrupt_ends_the_wait_for_a_decomposition(python, calls):
-    assert float(python(LONG_CALLS.format(calls=calls))) < SECONDS
+    assert float(python(BEGINNING + LONG_CALLS.format(calls=calls))) < SECONDS
 
 
 def test_long_decompositions_are_those_of_short_ones(tuning):
@@ -144,10 +147,6 @@ def test_a_child_that_a_signal_handler_forks_inside_a_long_call_ends_with_an_err
 
 
 FITS = """
-import os, signal, sys, time, warnings
-import numpy as np
-import rffpk
-
 warnings.simplefilter("ignore")
 name, n, count = {name!r}, {n}, {count}
 random = np.random.default_rng(0)
@@ -157,11 +156,6 @@ cls, more = getattr(rffpk, name), {more}
 if "n_clusters" in cls().get_params():
     more["n_clusters"] = more.get("n_clusters", 5)
 small = X[:400]
-
-def interrupt(*_):
-    raise KeyboardInterrupt
-
-signal.signal(signal.SIGALRM, interrupt)
 few = {{"n_clusters": min(more["n_clusters"], 20)}} if "n_clusters" in more else {{}}
 begun = time.perf_counter()
 cls(random_state=0, **more).fit(X).transform(X)
@@ -207,7 +201,7 @@ CASES += [(name, 1500, more) for name, more in MANY_FEATURES.items()]
 def test_an_interrupt_at_any_moment_ends_a_fit_and_changes_nothing(python, name, n, more):
     count = 10 if EVERY else 2
     code = FITS.format(name=name, n=n, count=count, more=more)
-    assert float(python(code)) < SECONDS
+    assert float(python(BEGINNING + code)) < SECONDS
 
 
 def test_debuggers_and_profilers_see_the_threads():

@@ -71,26 +71,17 @@ def plain(K, center, normalize):
     return K
 
 
-def raw(X, metric, params):
-    known = {"gamma": params["gamma"]} if "gamma" in params else {}
-    return pairwise_kernels(X, metric=metric, **known)
-
-
 @pytest.mark.parametrize("center, normalize", CHOICES)
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_kernel_is_that_of_scikit_learn(rows, blocks, metric, center, normalize):
+    """Rows that are given again have the blocks of the fit."""
     fitted = fit(rows, metric, center=center, normalize=normalize)
-    expected = plain(raw(rows, metric, fitted.params), center, normalize)
+    known = {"gamma": fitted.params["gamma"]} if "gamma" in fitted.params else {}
+    expected = plain(pairwise_kernels(rows, metric=metric, **known), center, normalize)
     assert_allclose(fitted.matrix(), expected, atol=1e-9)
     assert_allclose(fitted.block(slice(5, 12)), expected[5:12], atol=1e-9)
     assert_array_equal(fitted.matrix(), fitted.matrix().T)
     assert fitted.block(slice(0, 3)).dtype == np.float64
-
-
-@pytest.mark.parametrize("center, normalize", CHOICES)
-@pytest.mark.parametrize("metric", METRICS)
-def test_new_rows_that_are_fitted_ones_get_their_blocks(rows, metric, center, normalize):
-    fitted = fit(rows, metric, center=center, normalize=normalize)
     cross, diagonal = fitted.cross(rows[4:20])
     assert_allclose(cross, fitted.block(slice(4, 20)), atol=1e-12)
     assert_allclose(diagonal, fitted.diagonal[4:20], atol=1e-12)

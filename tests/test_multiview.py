@@ -32,17 +32,6 @@ def views():
     return three_views(600)
 
 
-def features(model, xs):
-    return [
-        mapped.transform(x.astype(np.float64)).astype(np.float64)
-        for mapped, x in zip(model.feature_maps_, xs)
-    ]
-
-
-def split(model, centers):
-    return np.split(centers, len(model.feature_maps_), axis=1)
-
-
 @pytest.mark.few(4)
 @pytest.mark.parametrize("sample", [None, 300])
 @pytest.mark.parametrize("kernels, cls", [("rbf", RFFKernelPowerKMeans), ("linear", PowerKMeans)])
@@ -85,7 +74,8 @@ def test_view_weights_are_those_of_a_fixed_point_of_the_printed_algorithm(views,
     fixed = {"annealing": Annealing(start=s, end=s), "tol": 1e-13, "max_iter": 3000, **PLAIN}
     model = ip_rff_mkpkm(4, typicality=Typicality(m=m), weight_entropy=0.2, **fixed).fit(xs)
     assert_allclose(model.lambda_, 0.2 * 600)
-    phis, theta = features(model, xs), split(model, model.cluster_centers_)
+    phis = [mapped.transform(x) for mapped, x in zip(model.feature_maps_, xs)]
+    theta = np.split(model.cluster_centers_, len(phis), axis=1)
     alpha, eta = model.kernel_weights_, np.tile(model.eta_, (4, 1))
     u = model.predict_typicality(xs)
     state = (u, theta, alpha)

@@ -22,11 +22,8 @@ def kernel_estimates(kernel, sampling, D, gamma, step=STEP):
     """Compute phi(x)'phi(y) for many draws of the frequencies."""
     pair = np.stack([np.zeros_like(step), step])
     mapping = rffpk.RandomFourierFeatures(D, kernel=kernel, gamma=gamma, sampling=sampling)
-    found = []
-    for seed in range(DRAWS):
-        phi = mapping.set_params(random_state=seed).fit_transform(pair)
-        found.append(phi[0] @ phi[1])
-    return np.array(found)
+    draws = (mapping.set_params(random_state=seed).fit_transform(pair) for seed in range(DRAWS))
+    return np.array([phi[0] @ phi[1] for phi in draws])
 
 
 def exact(kernel, t, gamma):
@@ -84,21 +81,24 @@ def uniform(counts, expected):
     return chi2.sf(statistic, len(counts) - 1) > 1e-6
 
 
+def seeds(X, k, draws, weight=None, init="k-means++"):
+    """Yield the numbers of k rows that starts draw from increasing numbers X."""
+    rows = column_rows(X[:, None], weight, 1)
+    for seed in range(draws):
+        found = starts.seed_centroids(rows, X[:, None], k, init, np.random.RandomState(seed))
+        yield np.searchsorted(X, found[:, 0])
+
+
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_the_first_centroid_is_uniform_or_follows_the_weights(init):
-    X, weight = np.arange(6.0)[:, None] ** 2, np.array([1.0, 2, 3, 1, 2, 3])
+    X, weight = np.arange(6.0) ** 2, np.array([1.0, 2, 3, 1, 2, 3])
     for given in (None, weight):
-        rows = column_rows(X, given, 1)
         share = np.ones(6) / 6 if given is None else weight / weight.sum()
-        drawn = [
-            int(
-                np.sqrt(starts.seed_centroids(rows, X, 1, init, np.random.RandomState(seed))[0, 0])
-                + 0.5
-            )
-            for seed in range(DRAWS)
-        ]
-        assert uniform(np.bincount(drawn, minlength=6), DRAWS * share)
-        assert not uniform(np.bincount(drawn, minlength=6), DRAWS * np.roll(weight, 1) / 12)
+        counts = np.zeros(6)
+        for row, *_ in seeds(X, 1, DRAWS, given, init):
+            counts[row] += 1
+        assert uniform(counts, DRAWS * share)
+        assert not uniform(counts, DRAWS * np.roll(weight, 1) / 12)
 
 
 @pytest.mark.promise(like="test_independent_frequencies_have_the_mean_and_the_variance_derived")
@@ -111,16 +111,14 @@ def test_the_second_centroid_of_k_means_plus_plus_follows_the_squared_distances(
     for first in range(4):
         share = squares[first] / squares[first].sum()
         costs = np.minimum(squares, squares[first]).sum(axis=1)
-        order = np.argsort(costs)
         reached = 0.0
-        for row in order:  # the best of two draws is this row
+        for row in np.argsort(costs):  # the best of two draws is this row
             expected[first, row] = (1 - reached) ** 2 - (1 - reached - share[row]) ** 2
             reached += share[row]
     expected *= DRAWS * 3 / 4
-    counts, rows = np.zeros((4, 4)), column_rows(X[:, None], None, 1)
-    for seed in range(3 * DRAWS):
-        found = starts.seed_centroids(rows, X[:, None], 2, "k-means++", np.random.RandomState(seed))
-        counts[tuple(np.searchsorted(X, found[:, 0]))] += 1
+    counts = np.zeros((4, 4))
+    for pair in seeds(X, 2, 3 * DRAWS):
+        counts[tuple(pair)] += 1
     frequent = expected > 5
     assert counts.diagonal().sum() == 0 and counts[~frequent].sum() < 30
     assert uniform(counts[frequent], expected[frequent])
@@ -143,13 +141,12 @@ def test_centroids_that_are_drawn_in_batches_have_the_distribution_of_single_dra
             probability *= left[row] / left.sum()
         chosen = tuple(sorted(order))
         expected[chosen] = expected.get(chosen, 0) + probability
-    counts, rows = dict.fromkeys(expected, 0), column_rows(X[:, None], None, 1)
-    for seed in range(5 * DRAWS):
-        found = starts.seed_centroids(rows, X[:, None], 3, "k-means++", np.random.RandomState(seed))
-        counts[tuple(sorted(np.searchsorted(X, found[:, 0])))] += 1
-    shares = np.array([*expected.values()])
-    assert uniform(np.array([*counts.values()]), 5 * DRAWS * shares)
-    assert not uniform(np.array([*counts.values()]), np.full(10, DRAWS / 2))
+    counts = dict.fromkeys(expected, 0)
+    for three in seeds(X, 3, 5 * DRAWS):
+        counts[tuple(sorted(three))] += 1
+    found = np.array([*counts.values()])
+    assert uniform(found, 5 * DRAWS * np.array([*expected.values()]))
+    assert not uniform(found, np.full(10, DRAWS / 2))
 
 
 def test_far_rows_of_merged_starts_follow_their_weights():
@@ -192,15 +189,11 @@ def test_samples_are_uniform_and_those_with_weights_follow_them():
 def test_the_random_state_fixes_everything(cls):
     X = np.random.default_rng(0).standard_normal((60, 4))
     parameters = {"n_frequencies": 32} if "n_frequencies" in cls().get_params() else {}
-
-    def transformed(seed):
-        np.random.seed(len(found))  # noqa: NPY002  the global state has no influence
-        return cls(random_state=seed, **parameters).fit(X).transform(X)
-
-    found: list = []
-    for seed in (3, np.random.RandomState(3)):
-        found.append(transformed(seed))
-    assert_array_equal(found[0], found[1])
+    found = []
+    for number, seed in enumerate((3, np.random.RandomState(3))):
+        np.random.seed(number)  # noqa: NPY002  the global state has no influence
+        found.append(cls(random_state=seed, **parameters).fit(X).transform(X))
+    assert_array_equal(*found)
 
 
 @pytest.mark.promise(
@@ -208,7 +201,6 @@ def test_the_random_state_fixes_everything(cls):
     "Instruction sets differ in rounding alone; labels of separated clusters are the same.",
 )
 def test_labels_of_separated_clusters_are_those_of_every_instruction_set(isa, dtype):
-    """Bits differ between instruction sets, labels of separated clusters do not."""
     random = np.random.default_rng(0)
     y = np.arange(400) % 5
     X = (10 * random.standard_normal((5, 7))[y] + random.standard_normal((400, 7))).astype(dtype)
@@ -241,9 +233,7 @@ def at_level(level, function):
 )
 @pytest.mark.parametrize("rule, s", [(_core.POWER, -3.0), (_core.HARD, 0.0)])
 def test_a_pass_differs_between_instruction_sets_by_rounding(isa, dtype, rule, s, normal_rows):
-    """The objectives by 1e-12 in float64 and 1e-6 in float32; of thousand labels at most one."""
-    random = np.random.default_rng(1)
-    X = normal_rows.astype(dtype)
+    random, X = np.random.default_rng(1), normal_rows.astype(dtype)
     omega = random.standard_normal((8, 32)).astype(dtype)
     theta = (random.standard_normal((6, 64)) / 6).astype(dtype)
     given = [X], [omega], [np.zeros(64, dtype)], theta, np.ones(1), None, rule, s, 1

@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import scale
 
 import rffpk
-from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans
+from rffpk import DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans
 from rffpk import RFFMultiKernelPowerKMeans as MultiView
 from rffpk.sources import from_array
 
@@ -234,21 +234,6 @@ def test_a_heavy_row_leaves_others_in_the_sample():
     weight[0] = 1e6
     tried = DiffusionPowerKMeans(3, random_state=0).fit(X, sample_weight=weight).feature_map_
     assert len({each["agreement"] for each in tried.choices_}) > 1
-
-
-@pytest.mark.parametrize("model, X, message", [
-    *((cls(2, whitening=power), 1.0, "whitening") for power in (-0.1, 1.5, "half", True)
-      for cls in (PowerKMeans, FuzzyCMeans, DiffusionPowerKMeans, DiffusionMap)),
-    *((MultiView(2, kernels=["rbf", ("linear", power)]), 1.0,
-       r"kernels\[1\]: the power of 'linear'=.*: must be") for power in (-0.1, 1.5, "half", True)),
-    (PowerKMeans(3, whitening=1.0), 1e160, "^X: .*overflow"),
-    (PowerKMeans(3, whitening=1.0), 1e-170, "^X: .*underflow"),
-    *((DiffusionMap(whitening=power), sparse.csr_array([[1e200], [0.0]]), "^X: .* overflow")
-      for power in (0.0, 1.0)),
-])  # fmt: skip
-def test_bad_powers_and_sizes_are_refused_by_name(model, X, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        model.fit(X * random_rows(50, 4) if np.isscalar(X) else X)
 
 
 def test_components_make_no_copy_of_rows_in_float64():
