@@ -250,6 +250,7 @@ VALUES = {"--sep": ["ab", "1"], "-k": ["many", "2.5"]}
         ),
         ([*CLUSTER, "--columns", "a", "--drop", "b"], "not allowed with argument --columns"),
         (["cluster", "iris.csv"], "are required: -k"),
+        (["nonsense"], "invalid choice"),
     ],
 )
 def test_values_of_options_that_cannot_be_are_named(arguments, message, capsys):
