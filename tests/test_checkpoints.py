@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy import sparse
 from sklearn.datasets import make_blobs
 
 from rffpk import (
@@ -209,6 +210,7 @@ FITS = {  # a default run has the first of them
     "kernels": Case(MultiKernelPowerKMeans, TWO, few_blobs),
     "kernel": Case(KernelPowerKMeans, {}, few_blobs),
     "paper": Case(PowerKMeans, {**PAPER, "init": "k-means", "n_init": 2, "sample": None}),
+    "sparse": Case(PowerKMeans, {}, lambda: sparse.csr_array(blobs() * (blobs() > 0))),
     "soft": Case(PowerKMeans, {**SOFT, "sample": 200}),
     "features": Case(RFFKernelPowerKMeans, {"n_frequencies": 8, **TWICE}),
     "diffusion": Case(DiffusionPowerKMeans, {"n_landmarks": 50, **TWICE}),
@@ -232,14 +234,14 @@ FITS = {  # a default run has the first of them
     "A fit that was killed at any moment goes on from its checkpoint to the same bits. A "
     "damaged checkpoint, or one of other rows, parameters or versions, is refused.",
 )
-@pytest.mark.few(10)
+@pytest.mark.few(11)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", FITS)
 def test_a_fit_goes_on_from_every_step(path, monkeypatch, tuning, name, weighted):
     case = FITS[name]
     tuning(**case.tuning)
     X = case.rows()
-    n = 400 if callable(X) else len(X[0]) if isinstance(X, list) else len(X)
+    n = len(X[0]) if isinstance(X, list) else 400 if callable(X) else X.shape[0]
     weight = np.random.default_rng(0).uniform(0.5, 2, n) if weighted else None
 
     def fit(**arguments):
@@ -478,11 +480,10 @@ def test_other_weights_classes_and_versions_are_refused(X, kept, monkeypatch):
         model().fit(X, checkpoint=kept)
 
 
-def test_threads_and_verbose_may_change(X, kept):
+def test_threads_and_verbose_may_change(X, kept, tmp_path, monkeypatch):
     assert_same(model().set_params(n_jobs=1, verbose=0).fit(X, checkpoint=kept), model().fit(X))
+    path = tmp_path / "maps.fit.checkpoint"
 
-
-def test_threads_of_maps_may_change(X, path, monkeypatch):
     def fit(n_jobs, **arguments):
         maps = [DiffusionMap(2, n_landmarks=50, n_jobs=n_jobs, random_state=0)]
         return model(RFFMultiKernelPowerKMeans, kernels=maps).fit(X, **arguments)
@@ -525,6 +526,8 @@ def test_resume_false_removes_the_old_checkpoint_before_there_is_a_new_one(X, ke
 
 @pytest.mark.promise(like="test_a_fit_goes_on_from_every_step")
 def test_a_damaged_file_is_refused_by_name(X, kept):
+    with pytest.raises(ValueError, match="is not a model file"):
+        load(kept)
     content = bytearray(kept.read_bytes())
     content[len(content) // 2] ^= 1
     kept.write_bytes(content)
@@ -534,11 +537,6 @@ def test_a_damaged_file_is_refused_by_name(X, kept):
         kept.write_bytes(other)
         with pytest.raises(ValueError, match=r"checkpoint.*fit.checkpoint'?: (is|has)"):
             model().fit(X, checkpoint=kept)
-
-
-def test_models_and_checkpoints_are_not_taken_for_each_other(X, kept):
-    with pytest.raises(ValueError, match="is not a model file"):
-        load(kept)
     model().fit(X).save(kept)
     with pytest.raises(ValueError, match="checkpoint=.*: is no checkpoint"):
         model().fit(X, checkpoint=kept)

@@ -65,14 +65,19 @@ def topics(n, d, k, seed=0, length=20):
     return X, y
 
 
-def peak_of_fit(model, X):
-    """Measure the most bytes that a fit and a prediction hold at a time."""
+def peak_of(function):
+    """Measure the most bytes that a call holds at a time."""
     tracemalloc.start()
     try:
-        model.set_params(random_state=0, n_jobs=1).fit(X).predict(X)
+        function()
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def peak_of_fit(model, X):
+    model.set_params(random_state=0, n_jobs=1)
+    return peak_of(lambda: model.fit(X).predict(X))
 
 
 def structure(d, D, random):
@@ -176,22 +181,17 @@ def test_columns_that_do_not_exist_are_refused(indices):
         PowerKMeans(1).fit(X)
 
 
-def formats(X):
-    for form in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia"):
-        yield X.asformat(form)
-        yield sparse.csr_matrix(X).asformat(form)
-    wide = X.copy()
-    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    yield wide
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("estimator", EVERY)
 def test_formats(estimator):
     X = topics(60, 12, 3)[0]
     model = estimator(3, random_state=0)
     expected = clone(model).fit(X).labels_
-    for given_X in formats(X):
+    wide = X.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    formats = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
+    others = [x.asformat(form) for form in formats for x in (X, sparse.csr_matrix(X))]
+    for given_X in (wide, *others):
         assert_array_equal(model.fit(given_X).labels_, expected)
         assert_array_equal(model.predict(given_X), expected)
         assert model.predict_proba(given_X).shape == (60, 3)
@@ -265,12 +265,6 @@ def test_batches_and_the_rows_that_wait(tmp_path):
     assert_array_equal(model.predict(X[:300]), expected)
     model.partial_fit(X[300:])
     assert_allclose(model.score(X), PowerKMeans(3, random_state=0).fit(X).score(X), rtol=0.02)
-
-
-def test_checkpoints_know_the_rows(tmp_path):
-    X, model = topics(300, 40, 3)[0], PowerKMeans(3, random_state=0)
-    plain = model.fit(X).labels_
-    assert_array_equal(model.fit(X, checkpoint=tmp_path / "c").labels_, plain)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -456,18 +450,10 @@ def test_diffusion_is_that_of_dense_rows(parameters, weighted, dtype):
 
 @pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(
-    "model",
-    [
-        PowerKMeans(3),
-        FuzzyCMeans(3),
-        RFFKernelPowerKMeans(3, n_frequencies=64),
-        DiffusionPowerKMeans(3, n_landmarks=50),
-        KernelKMeans(3),
-        NystroemKernelKMeans(3, n_anchors=50),
-    ],
-    ids=lambda model: type(model).__name__,
-)
+@pytest.mark.parametrize("model", [
+    PowerKMeans(3), FuzzyCMeans(3), RFFKernelPowerKMeans(3, n_frequencies=64), KernelKMeans(3),
+    DiffusionPowerKMeans(3, n_landmarks=50), NystroemKernelKMeans(3, n_anchors=50),
+], ids=str)  # fmt: skip
 def test_rows_are_not_written_out(model):
     """An array of the rows would take 320 MB."""
     assert peak_of_fit(model, topics(2000, 20_000, 3)[0]) < 120e6
@@ -494,11 +480,7 @@ def test_rows_of_few_columns_are_written_out_a_tile_at_a_time():
     """All of them would take 240 MB."""
     X = sparse.random(100_000, 300, density=0.01, format="csr", random_state=0)
     neighbours = Neighbourhoods(sparse_rows(X[:50]), 6, 0.0, 1)
-    tracemalloc.start()
-    neighbours._nearest(sparse_rows(X))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 120e6
+    assert peak_of(lambda: neighbours._nearest(sparse_rows(X))) < 120e6
 
 
 # ---- empty columns ------------------------------------------------------------------------------
@@ -570,14 +552,10 @@ def test_empty_columns_change_no_bit_of_few_columns(seed, metric):
     assert_same_fits(model, X, padded(X, int(random.integers(2 * d + 1, 62)))[0])
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        PowerKMeans(3, random_state=0),
-        PowerKMeans(3, metric="cosine", random_state=0),
-        DiffusionPowerKMeans(3, n_neighbors=8, whitening=None, random_state=0),
-    ],
-)
+@pytest.mark.parametrize("model", [
+    PowerKMeans(3, random_state=0), PowerKMeans(3, metric="cosine", random_state=0),
+    DiffusionPowerKMeans(3, n_neighbors=8, whitening=None, random_state=0),
+])  # fmt: skip
 def test_new_rows_may_have_entries_where_the_fitted_ones_have_none(model, tmp_path):
     wide, _ = padded(topics(120, 90, 3)[0])
     other = sparse.csr_array(wide[:9] + sparse.random(9, 20_000, 0.002, random_state=0))
