@@ -2,7 +2,6 @@
 
 import _thread
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -361,12 +360,9 @@ print(sum(found))
 @pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_more_rows_than_memory():
+def test_more_rows_than_memory(python):
     """600 MB of rows where 450 MB may be allocated."""
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", LARGE], capture_output=True, text=True, timeout=300
-    )
-    assert run.stdout.strip() == "3000000", run.stderr
+    assert python(LARGE, PYTHONWARNINGS="ignore").strip() == "3000000"
 
 
 def test_a_reading_that_is_left_ends_its_thread():
