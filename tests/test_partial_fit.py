@@ -86,7 +86,6 @@ def test_centroids_are_the_discounted_sums_of_all_batches(model, half_life, weig
 
 
 def test_rows_of_a_batch_have_weights_in_many_clusters():
-    """Of a hundred clusters or more, too."""
     X = np.random.default_rng(0).standard_normal((400, 3))
     with warnings.catch_warnings(action="ignore"):
         model = FuzzyCMeans(100, max_iter=5, random_state=0).fit(X[:200])

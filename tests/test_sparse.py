@@ -90,13 +90,10 @@ def structure(d, D, random):
 def problem(X, dtype, kind, k, seed, weighted):
     random = np.random.default_rng(seed)
     x, D = sparse_rows(X.astype(dtype)), int(random.integers(1, 40))
-    mapped = {
-        "columns": None,
-        "frequencies": random.standard_normal((X.shape[1], D)).astype(dtype),
-        "structured": structure(X.shape[1], D, random),
-    }[kind]
+    frequencies = random.standard_normal((X.shape[1], D)).astype(dtype)
+    mapped = structure(X.shape[1], D, random) if kind == "structured" else frequencies
     weight = random.uniform(0.1, 3, len(x)) if weighted else None
-    rows = make_rows([x], [mapped], weight, 2)
+    rows = make_rows([x], [None if kind == "columns" else mapped], weight, 2)
     return rows, random.standard_normal((k, len(rows.shift)))
 
 
@@ -209,13 +206,10 @@ def test_fits_have_the_same_bits_for_any_number_of_threads(estimator):
 
 def test_large_offsets_in_float32():
     """A column that is large everywhere costs few digits, as rows are shifted by their mean."""
-    X, y = topics(500, 60, 3)
-    X = sparse.hstack([X, sparse.csr_array(np.full((500, 1), 300.0))]).tocsr()
-    labels = [
-        PowerKMeans(3, random_state=0).fit(given).labels_
-        for given in (X.astype(np.float32), X.astype(np.float64).toarray())
-    ]
-    assert_array_equal(*labels)
+    X, _ = topics(500, 60, 3)
+    X = sparse.hstack([X, np.full((500, 1), 300.0)]).tocsr()
+    model = PowerKMeans(3, random_state=0)
+    assert_array_equal(*(model.fit_predict(x) for x in (X.astype(np.float32), X.toarray())))
 
 
 def test_models_do_not_hold_the_sums_of_their_last_passes():
@@ -273,9 +267,8 @@ def test_the_critical_exponent_is_that_of_dense_rows(metric):
     X, _ = topics(700, 60, 1)
     model = PowerKMeans(3, metric=metric, random_state=0)
     for weight in (None, np.random.default_rng(0).uniform(0.5, 2, 700)):
-        found, expected = (
-            oracles.first_exponent(model, x, sample_weight=weight) for x in (X, X.toarray())
-        )
+        found = oracles.first_exponent(model, X, sample_weight=weight)
+        expected = oracles.first_exponent(model, X.toarray(), sample_weight=weight)
         assert_allclose(found, expected, rtol=1e-9)
         assert found < -0.5
 
@@ -284,10 +277,8 @@ def test_first_rows_of_weight_zero_change_no_label():
     """The means from which sums are taken are then means of no row."""
     X = sparse.random(_core.SLOT_ROWS + 300, 12, 0.3, random_state=0, format="csr")
     weight = np.r_[np.zeros(_core.SLOT_ROWS), np.ones(300)]
-    labels, dense = (
-        PowerKMeans(3, random_state=0).fit(x, sample_weight=weight).labels_
-        for x in (X, X.toarray())
-    )
+    model = PowerKMeans(3, random_state=0)
+    labels, dense = (model.fit(x, sample_weight=weight).labels_ for x in (X, X.toarray()))
     assert adjusted_rand_score(labels, dense) > 0.99
 
 
@@ -450,12 +441,13 @@ def test_diffusion_is_that_of_dense_rows(parameters, weighted, dtype):
 
 @pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("model", [
-    PowerKMeans(3), FuzzyCMeans(3), RFFKernelPowerKMeans(3, n_frequencies=64), KernelKMeans(3),
-    DiffusionPowerKMeans(3, n_landmarks=50), NystroemKernelKMeans(3, n_anchors=50),
-], ids=str)  # fmt: skip
-def test_rows_are_not_written_out(model):
+@pytest.mark.parametrize(
+    "estimator", [*CLUSTERERS, DiffusionPowerKMeans, KernelKMeans, NystroemKernelKMeans]
+)
+def test_rows_are_not_written_out(estimator):
     """An array of the rows would take 320 MB."""
+    few = {"n_frequencies": 64, "n_landmarks": 50, "n_anchors": 50}
+    model = estimator(3, **{name: few[name] for name in few if hasattr(estimator(), name)})
     assert peak_of_fit(model, topics(2000, 20_000, 3)[0]) < 120e6
 
 
@@ -552,13 +544,18 @@ def test_empty_columns_change_no_bit_of_few_columns(seed, metric):
     assert_same_fits(model, X, padded(X, int(random.integers(2 * d + 1, 62)))[0])
 
 
-@pytest.mark.parametrize("model", [
-    PowerKMeans(3, random_state=0), PowerKMeans(3, metric="cosine", random_state=0),
-    DiffusionPowerKMeans(3, n_neighbors=8, whitening=None, random_state=0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "model",
+    [
+        PowerKMeans(3),
+        PowerKMeans(3, metric="cosine"),
+        DiffusionPowerKMeans(3, n_neighbors=8, whitening=None),
+    ],
+)
 def test_new_rows_may_have_entries_where_the_fitted_ones_have_none(model, tmp_path):
     wide, _ = padded(topics(120, 90, 3)[0])
     other = sparse.csr_array(wide[:9] + sparse.random(9, 20_000, 0.002, random_state=0))
+    model = clone(model).set_params(random_state=0)
     dense = clone(model).fit(wide.toarray()).transform(other.toarray())
     distances = model.fit(wide).transform(other)
     assert_allclose(np.sort(distances, axis=1), np.sort(dense, axis=1), rtol=1e-6)
