@@ -213,12 +213,6 @@ def test_without_dask_a_message_says_what_is_missing(rows, monkeypatch):
         PowerKMeans(K).fit(X)
 
 
-def test_a_cluster_without_workers_is_given_up(rows, tuning):
-    tuning(workers__workerless_seconds=1.0)
-    with workers(0), pytest.raises(RuntimeError, match="the cluster has had no worker"):
-        PowerKMeans(K).fit(divided(rows, LENGTHS))
-
-
 LONG = PowerKMeans(
     K, sample=None, annealing=Annealing(swaps=0), n_init=1, max_iter=1000, tol=0, random_state=0
 )
@@ -227,6 +221,8 @@ LONG = PowerKMeans(
 @pytest.mark.promise(like="test_a_killed_worker_changes_nothing")
 def test_a_fit_ends_when_the_last_worker_has_left(rows, tuning):
     tuning(workers__workerless_seconds=1.0)
+    with workers(0), pytest.raises(RuntimeError, match="the cluster has had no worker"):
+        PowerKMeans(K).fit(divided(rows, LENGTHS))
     model = clone(LONG)
     with workers(2) as client:
         X = divided(rows, LENGTHS).persist()

@@ -10,7 +10,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import tracemalloc
 import warnings
 import weakref
 from pathlib import Path
@@ -20,14 +19,13 @@ import pytest
 from contracts.graph import Neighbourhoods, spectrum
 from contracts.level import swaps
 from contracts.passes import fit_components, ones
+from conventions import peak_of
 from scipy import sparse
 
 import rffpk
 
 EVERY = "RFFPK_ALLOCATIONS" in os.environ
 CLASSES = [name for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit")]
-
-
 HERE = Path(__file__).parent
 
 
@@ -315,17 +313,6 @@ def test_fits_keep_no_memory(name):
 
 
 # ---- arrays that are counted ---------------------------------------------------------------------
-
-
-def peak_of(function):
-    """Return the peak of the bytes that a function allocates."""
-    function()  # what is made once
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def ring(n, *steps):

@@ -1,6 +1,5 @@
 """Sparse rows: passes against the twin, and fits against fits of the same rows as an array."""
 
-import tracemalloc
 import warnings
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ import oracles
 import pytest
 from contracts.core import Landmarks, Structure, sparse_rows
 from contracts.graph import Neighbourhoods
+from conventions import peak_of
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
@@ -63,16 +63,6 @@ def topics(n, d, k, seed=0, length=20):
     X.resize(n, d)
     X.sum_duplicates()
     return X, y
-
-
-def peak_of(function):
-    """Measure the most bytes that a call holds at a time."""
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def peak_of_fit(model, X):

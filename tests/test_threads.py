@@ -24,7 +24,9 @@ import rffpk
 from rffpk import _core, _reference
 
 needs_timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
-
+needs_tasks = pytest.mark.skipif(
+    not os.path.isdir("/proc/self/task"), reason="no list of threads here"
+)
 OPENMP = _core.threads_by() == "openmp"
 
 
@@ -107,7 +109,7 @@ for n_jobs in {jobs}:
 
 @pytest.mark.promise(like="test_threads_follow_n_jobs_and_limits")
 @pytest.mark.exhaustive
-@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no list of threads here")
+@needs_tasks
 @pytest.mark.parametrize(
     "n, run, jobs, expected",
     [
@@ -427,6 +429,7 @@ def test_a_child_that_a_signal_handler_forks_inside_a_pass_does_not_hang():
     "The OpenMP threads of other libraries are limited in the calling thread alone, and restored.",
 )
 @pytest.mark.exhaustive
+@needs_tasks
 def test_spectral_starts_leave_other_threads_alone(python):
     """scikit-learn's k-means starts no thread in them, and the limit of OpenMP is restored."""
     code = """
@@ -442,8 +445,6 @@ model.fit(X)
 assert len(os.listdir("/proc/self/task")) == before
 assert config.thread_limits() == limits
 """
-    if not os.path.isdir("/proc/self/task"):
-        pytest.skip("no list of threads here")
     python(code, OMP_NUM_THREADS="4")
 
 
