@@ -5,7 +5,9 @@ With `-m ""`, RFFPK_KILLS=20 kills so many children at random moments; by defaul
 
 import contextlib
 import logging
+import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from rffpk import (
@@ -342,80 +345,61 @@ def test_checkpoints_are_written_at_intervals(X, path, monkeypatch):
 
 # ---- kills ---------------------------------------------------------------------------------------
 
-KILLING = """
-import os, signal, sys, time
-import numpy as np
-from sklearn.datasets import make_blobs
-import rffpk
-
-folder, kills = {folder!r}, {kills}
-X = make_blobs({n}, 10, centers=12, cluster_std=4.0, random_state=0)[0]
-X = [X[:, :4], X[:, 4:]] if {views} else X
-
-
-def begin(checkpoint, out):
-    pid = os.fork()
-    if pid == 0:
-        model = rffpk.{model}.set_params(random_state=0)
-        model.fit(X, checkpoint=checkpoint, checkpoint_seconds=0)
-        arrays = {{name: value for name, value in vars(model).items() if name.endswith("_")
-                  and isinstance(value, (np.ndarray, int, float))}}
-        np.savez(out, **arrays, passes=[each.get("objective", 0.0) for each in model.history_])
-        os._exit(0)
-    return pid
+KILLED = [  # models and their numbers of rows
+    (PowerKMeans(12, sample=None), 6000),
+    (PowerKMeans(120, sample=None, init="random"), 6000),
+    (RFFKernelPowerKMeans(12, n_frequencies=50, sample=500), 6000),
+    (DiffusionPowerKMeans(12), 1500),
+    (FuzzyCMeans(12, sample=None), 6000),
+    (RFFMultiKernelPowerKMeans(12, n_frequencies=50), 3000),
+    (KernelKMeans(12), 600),
+    (KernelPowerKMeans(12), 600),
+    (MultiKernelPowerKMeans(12), 400),
+    (RMKKM(12), 400),
+]
 
 
-started = time.perf_counter()
-assert os.waitpid(begin(None, folder + "/whole.npz"), 0)[1] == 0
-took = time.perf_counter() - started
-random = np.random.default_rng({seed})
-killed = resumed = 0
-while killed < kills or not resumed:
-    there = os.path.exists(folder + "/checkpoint")
-    pid = begin(folder + "/checkpoint", folder + "/found.npz")
-    time.sleep(random.uniform(0, took))
-    os.kill(pid, signal.SIGKILL)
-    if os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
-        killed, resumed = killed + 1, resumed + there
-    elif resumed:
-        break
-assert os.waitpid(begin(folder + "/checkpoint", folder + "/found.npz"), 0)[1] == 0
-whole, found = np.load(folder + "/whole.npz"), np.load(folder + "/found.npz")
-assert "passes" in whole and "labels_" in whole and whole.keys() == found.keys()
-assert all(np.array_equal(whole[name], found[name]) for name in whole)
-assert not os.path.exists(folder + "/checkpoint")
-print(killed, resumed)
-"""
-
-
-KILLED = {  # models by their numbers of rows
-    "PowerKMeans(12, sample=None)": 6000,
-    "PowerKMeans(120, sample=None, init='random')": 6000,
-    "RFFKernelPowerKMeans(12, n_frequencies=50, sample=500)": 6000,
-    "DiffusionPowerKMeans(12)": 1500,
-    "FuzzyCMeans(12, sample=None)": 6000,
-    "RFFMultiKernelPowerKMeans(12, n_frequencies=50)": 3000,
-    "KernelKMeans(12)": 600,
-    "KernelPowerKMeans(12)": 600,
-    "MultiKernelPowerKMeans(12)": 400,
-    "RMKKM(12)": 400,
-}
+def fit_to_file(model, X, checkpoint, file):
+    """Fit a model in a child, and write what it has."""
+    model.fit(X, checkpoint=checkpoint, checkpoint_seconds=0)
+    kinds = (np.ndarray, int, float)
+    results = {k: v for k, v in vars(model).items() if k.endswith("_") and isinstance(v, kinds)}
+    np.savez(file, **results, passes=[record.get("objective", 0.0) for record in model.history_])
 
 
 @pytest.mark.promise(like="test_a_fit_goes_on_from_every_step")
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-@pytest.mark.parametrize("model", KILLED)
-def test_a_fit_that_is_killed_at_any_moment_goes_on_to_the_same_bits(python, tmp_path, model):
-    killed = seed = 0
-    given = {"folder": str(tmp_path), "model": model, "n": KILLED[model]}
-    while killed < KILLS:
-        left = KILLS - killed
-        code = KILLING.format(
-            **given, views="Multi" in model or "RMKKM" in model, kills=min(left, 8), seed=seed
-        )
-        killed, seed = killed + int(python(code).split()[0]), seed + 1
-        assert seed < 10 + KILLS
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("model, n", KILLED, ids=str)
+def test_a_fit_that_is_killed_at_any_moment_goes_on_to_the_same_bits(path, tmp_path, model, n):
+    X = blobs(n, 10, 12, 4.0)
+    X = [X[:, :4], X[:, 4:]] if hasattr(model, "kernels") else X
+    files, random = [tmp_path / "whole.npz", tmp_path / "found.npz"], np.random.default_rng(0)
+
+    def run(checkpoint, file, seconds=None):
+        given = clone(model).set_params(random_state=0), X, checkpoint, file
+        child = multiprocessing.get_context("fork").Process(target=fit_to_file, args=given)
+        child.start()
+        child.join(seconds)
+        child.kill()
+        child.join()
+        return child.exitcode
+
+    started = time.perf_counter()
+    assert run(None, files[0]) == 0
+    took = time.perf_counter() - started
+    killed, resumed, killing = 0, 0, True
+    while killing:
+        killing, there = killed < KILLS or not resumed, path.exists()
+        if code := run(path, files[1], random.uniform(0, took) if killing else None):
+            assert killing and code == -signal.SIGKILL
+            killed, resumed = killed + 1, resumed + there
+        else:
+            whole, found = (np.load(file) for file in files)
+            assert "passes" in whole and "labels_" in whole and whole.keys() == found.keys()
+            assert all(np.array_equal(whole[name], found[name]) for name in whole)
+            assert not path.exists()
 
 
 # ---- other fits ----------------------------------------------------------------------------------

@@ -287,11 +287,7 @@ def test_the_memory_of_a_fit_is_what_the_page_says(
     "name", CLASSES if EVERY else ["RFFKernelPowerKMeans", "DiffusionPowerKMeans", "KernelKMeans"]
 )
 def test_fits_keep_no_memory(name):
-    """After a collection, fits leave nothing in memory.
-
-    Between fits the interpreter keeps up to some thousand free objects in lists, two to five
-    kilobytes a fit at first. A collection empties the lists.
-    """
+    """Collect free objects first: between fits the interpreter keeps some thousand in lists."""
     cls, X = getattr(rffpk, name), np.random.default_rng(0).standard_normal((30, 3))
     small = {
         "n_init": 1, "annealing": rffpk.Annealing(swaps=0), "n_frequencies": 16, "n_clusters": 2,

@@ -356,23 +356,6 @@ def test_more_rows_than_memory(python):
     assert python(LARGE, PYTHONWARNINGS="ignore").strip() == "3000000"
 
 
-def test_a_reading_that_is_left_ends_its_thread():
-    closed = threading.Event()
-
-    def endless():
-        try:
-            while True:
-                yield 1
-        finally:
-            closed.set()
-
-    before = len(sys._current_frames())
-    items = streams.prefetched(endless, streams.Clock())
-    assert next(items) == 1
-    items.close()
-    assert closed.wait(5) and ends(lambda: len(sys._current_frames()) <= before)
-
-
 def test_reading_and_computing_overlap():
     def slow():
         for item in range(10):

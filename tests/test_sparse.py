@@ -12,12 +12,12 @@ from conventions import peak_of
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
-from passes import make_rows, one_pass, shifted_features
+from passes import make_rows, one_pass
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from test_pass import OUTPUTS, assert_same_pass
+from test_pass import assert_same_pass
 
 from rffpk import (
     Annealing,
@@ -110,17 +110,6 @@ def test_wide_rows_in_large_slots(isa, dtype, k, s):
     assert_same_pass(rows, 0.1 * theta, s)
 
 
-@pytest.mark.parametrize("kind", ["columns", "frequencies", "structured"])
-def test_a_pass_has_the_same_bits_for_any_number_of_threads(dtype, kind):
-    rows, theta = problem(messy(9000, 50, 0.05, 1), dtype, kind, 7, 1, True)
-    (sums, outputs), *others = (
-        one_pass(replace(rows, n_threads=n), theta, -2.0, want=OUTPUTS) for n in (1, 2, 5)
-    )
-    for other_sums, other_outputs in others:
-        assert_equal([*other_sums], [*sums])
-        assert_equal(other_outputs, outputs)
-
-
 def test_sums_follow_those_of_other_rows():
     rows, theta = problem(messy(5000, 30, 0.2, 1), float, "columns", 5, 1, True)
     for s in (-2.0, -np.inf):
@@ -128,13 +117,6 @@ def test_sums_follow_those_of_other_rows():
         sums = one_pass(rows.take(slice(4096, None)), theta, s, before=before)[0]
         for part, same in zip(sums, one_pass(rows, theta, s)[0]):
             assert_allclose(part, same, rtol=1e-9, atol=1e-9)
-
-
-def test_features_have_the_bits_of_dense_rows(dtype):
-    X = messy(300, 40, 0.2, 2, dtype)
-    shifts = [np.random.default_rng(0).standard_normal(40).astype(dtype)]
-    ours = shifted_features(make_rows([sparse_rows(X)], [None], None, 1, shifts))
-    assert_array_equal(ours, shifted_features(make_rows([X.toarray()], [None], None, 1, shifts)))
 
 
 def test_the_pass_refuses_what_it_does_not_take():
