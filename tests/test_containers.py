@@ -30,6 +30,7 @@ from refusals import (
     TWICE,
     VIEWS,
     WEIGHT,
+    AnnData,
     K,
     N,
     Y,
@@ -213,6 +214,13 @@ def test_missing_numbers_of_views_are_found(cls):
     if allows:
         views = [ROWS[:, :2], np.where(np.isnan(HOLED).any(axis=1)[:, None], np.nan, ROWS[:, 2:])]
         assert_clusters(model_of(cls, allow_missing_views=True), views)
+
+
+@pytest.mark.parametrize("measure", ["partition_coefficient", "clustering_accuracy"])
+def test_measures_refuse_objects_at_once(measure):
+    arguments = [AnnData()] if measure == "partition_coefficient" else [[0, 1], AnnData()]
+    with pytest.raises(TypeError, match=r"^(memberships|labels_pred): is of type AnnData"):
+        getattr(rffpk.metrics, measure)(*arguments)
 
 
 def test_tables_of_arrow_have_names_like_frames():

@@ -3,7 +3,6 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import AnnData
 from scipy.sparse import csr_array
 from scipy.spatial.distance import pdist
 from sklearn.datasets import load_iris
@@ -69,7 +68,7 @@ NO_LABELS = [
         VECTORS, [*VECTORS], RAGGED, [*RAGGED], np.zeros((2, 2)), [[1.0, 0.0], [1.0]], [[["a"]]])),
     ([0, np.nan], "1 of 2 samples have no label"),
     (np.array([0, None], dtype=object), "1 of 2 samples have no label"),
-    (None, ""), (AnnData(), "is of type AnnData"),
+    (None, ""),
 ]  # fmt: skip
 
 
@@ -179,10 +178,10 @@ def test_bad_memberships_are_refused_by_name(call, message):
         call()
 
 
-@pytest.mark.parametrize("bad", [[[1.0, 0.0], [1.0]], None, [[["a"]]], AnnData()])
+@pytest.mark.parametrize("bad", [[[1.0, 0.0], [1.0]], None, [[["a"]]]], ids=str)
 def test_errors_name_the_argument(bad):
     for call, name in (
-        (lambda: partition_coefficient(bad), "memberships"),
+        (lambda: partition_entropy(bad), "memberships"),
         (lambda: xie_beni_index(bad, np.eye(2), np.eye(2)), "X"),
         (lambda: xie_beni_index(np.eye(2), np.eye(2), bad), "centers"),
     ):
