@@ -1,6 +1,7 @@
 """What tests of several classes share: failures that are expected, a certificate, a method."""
 
 import itertools
+import tracemalloc
 from functools import partial
 
 from sklearn.utils import get_tags
@@ -32,6 +33,16 @@ def sparse_failures(estimator):
         return {}
     reason = "memberships are not those of a classifier"
     return {f"check_estimator_sparse_{kind}": reason for kind in ("array", "matrix")}
+
+
+def peak_of(function):
+    """Return the most bytes that a call of the function holds at a time."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def assert_never_rises(model, least=2):

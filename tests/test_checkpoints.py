@@ -5,7 +5,9 @@ With `-m ""`, RFFPK_KILLS=20 kills so many children at random moments; by defaul
 
 import contextlib
 import logging
+import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from rffpk import (
@@ -209,6 +213,7 @@ FITS = {  # a default run has the first of them
     "kernels": Case(MultiKernelPowerKMeans, TWO, few_blobs),
     "kernel": Case(KernelPowerKMeans, {}, few_blobs),
     "paper": Case(PowerKMeans, {**PAPER, "init": "k-means", "n_init": 2, "sample": None}),
+    "sparse": Case(PowerKMeans, {}, lambda: sparse.csr_array(blobs() * (blobs() > 0))),
     "soft": Case(PowerKMeans, {**SOFT, "sample": 200}),
     "features": Case(RFFKernelPowerKMeans, {"n_frequencies": 8, **TWICE}),
     "diffusion": Case(DiffusionPowerKMeans, {"n_landmarks": 50, **TWICE}),
@@ -232,14 +237,14 @@ FITS = {  # a default run has the first of them
     "A fit that was killed at any moment goes on from its checkpoint to the same bits. A "
     "damaged checkpoint, or one of other rows, parameters or versions, is refused.",
 )
-@pytest.mark.few(10)
+@pytest.mark.few(11)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", FITS)
 def test_a_fit_goes_on_from_every_step(path, monkeypatch, tuning, name, weighted):
     case = FITS[name]
     tuning(**case.tuning)
     X = case.rows()
-    n = 400 if callable(X) else len(X[0]) if isinstance(X, list) else len(X)
+    n = len(X[0]) if isinstance(X, list) else 400 if callable(X) else X.shape[0]
     weight = np.random.default_rng(0).uniform(0.5, 2, n) if weighted else None
 
     def fit(**arguments):
@@ -340,80 +345,61 @@ def test_checkpoints_are_written_at_intervals(X, path, monkeypatch):
 
 # ---- kills ---------------------------------------------------------------------------------------
 
-KILLING = """
-import os, signal, sys, time
-import numpy as np
-from sklearn.datasets import make_blobs
-import rffpk
-
-folder, kills = {folder!r}, {kills}
-X = make_blobs({n}, 10, centers=12, cluster_std=4.0, random_state=0)[0]
-X = [X[:, :4], X[:, 4:]] if {views} else X
-
-
-def begin(checkpoint, out):
-    pid = os.fork()
-    if pid == 0:
-        model = rffpk.{model}.set_params(random_state=0)
-        model.fit(X, checkpoint=checkpoint, checkpoint_seconds=0)
-        arrays = {{name: value for name, value in vars(model).items() if name.endswith("_")
-                  and isinstance(value, (np.ndarray, int, float))}}
-        np.savez(out, **arrays, passes=[each.get("objective", 0.0) for each in model.history_])
-        os._exit(0)
-    return pid
+KILLED = [  # models and their numbers of rows
+    (PowerKMeans(12, sample=None), 6000),
+    (PowerKMeans(120, sample=None, init="random"), 6000),
+    (RFFKernelPowerKMeans(12, n_frequencies=50, sample=500), 6000),
+    (DiffusionPowerKMeans(12), 1500),
+    (FuzzyCMeans(12, sample=None), 6000),
+    (RFFMultiKernelPowerKMeans(12, n_frequencies=50), 3000),
+    (KernelKMeans(12), 600),
+    (KernelPowerKMeans(12), 600),
+    (MultiKernelPowerKMeans(12), 400),
+    (RMKKM(12), 400),
+]
 
 
-started = time.perf_counter()
-assert os.waitpid(begin(None, folder + "/whole.npz"), 0)[1] == 0
-took = time.perf_counter() - started
-random = np.random.default_rng({seed})
-killed = resumed = 0
-while killed < kills or not resumed:
-    there = os.path.exists(folder + "/checkpoint")
-    pid = begin(folder + "/checkpoint", folder + "/found.npz")
-    time.sleep(random.uniform(0, took))
-    os.kill(pid, signal.SIGKILL)
-    if os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
-        killed, resumed = killed + 1, resumed + there
-    elif resumed:
-        break
-assert os.waitpid(begin(folder + "/checkpoint", folder + "/found.npz"), 0)[1] == 0
-whole, found = np.load(folder + "/whole.npz"), np.load(folder + "/found.npz")
-assert "passes" in whole and "labels_" in whole and whole.keys() == found.keys()
-assert all(np.array_equal(whole[name], found[name]) for name in whole)
-assert not os.path.exists(folder + "/checkpoint")
-print(killed, resumed)
-"""
-
-
-KILLED = {  # models by their numbers of rows
-    "PowerKMeans(12, sample=None)": 6000,
-    "PowerKMeans(120, sample=None, init='random')": 6000,
-    "RFFKernelPowerKMeans(12, n_frequencies=50, sample=500)": 6000,
-    "DiffusionPowerKMeans(12)": 1500,
-    "FuzzyCMeans(12, sample=None)": 6000,
-    "RFFMultiKernelPowerKMeans(12, n_frequencies=50)": 3000,
-    "KernelKMeans(12)": 600,
-    "KernelPowerKMeans(12)": 600,
-    "MultiKernelPowerKMeans(12)": 400,
-    "RMKKM(12)": 400,
-}
+def fit_to_file(model, X, checkpoint, file):
+    """Fit a model in a child, and write what it has."""
+    model.fit(X, checkpoint=checkpoint, checkpoint_seconds=0)
+    kinds = (np.ndarray, int, float)
+    results = {k: v for k, v in vars(model).items() if k.endswith("_") and isinstance(v, kinds)}
+    np.savez(file, **results, passes=[record.get("objective", 0.0) for record in model.history_])
 
 
 @pytest.mark.promise(like="test_a_fit_goes_on_from_every_step")
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-@pytest.mark.parametrize("model", KILLED)
-def test_a_fit_that_is_killed_at_any_moment_goes_on_to_the_same_bits(python, tmp_path, model):
-    killed = seed = 0
-    given = {"folder": str(tmp_path), "model": model, "n": KILLED[model]}
-    while killed < KILLS:
-        left = KILLS - killed
-        code = KILLING.format(
-            **given, views="Multi" in model or "RMKKM" in model, kills=min(left, 8), seed=seed
-        )
-        killed, seed = killed + int(python(code).split()[0]), seed + 1
-        assert seed < 10 + KILLS
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("model, n", KILLED, ids=str)
+def test_a_fit_that_is_killed_at_any_moment_goes_on_to_the_same_bits(path, tmp_path, model, n):
+    X = blobs(n, 10, 12, 4.0)
+    X = [X[:, :4], X[:, 4:]] if hasattr(model, "kernels") else X
+    files, random = [tmp_path / "whole.npz", tmp_path / "found.npz"], np.random.default_rng(0)
+
+    def run(checkpoint, file, seconds=None):
+        given = clone(model).set_params(random_state=0), X, checkpoint, file
+        child = multiprocessing.get_context("fork").Process(target=fit_to_file, args=given)
+        child.start()
+        child.join(seconds)
+        child.kill()
+        child.join()
+        return child.exitcode
+
+    started = time.perf_counter()
+    assert run(None, files[0]) == 0
+    took = time.perf_counter() - started
+    killed, resumed, killing = 0, 0, True
+    while killing:
+        killing, there = killed < KILLS or not resumed, path.exists()
+        if code := run(path, files[1], random.uniform(0, took) if killing else None):
+            assert killing and code == -signal.SIGKILL
+            killed, resumed = killed + 1, resumed + there
+        else:
+            whole, found = (np.load(file) for file in files)
+            assert "passes" in whole and "labels_" in whole and whole.keys() == found.keys()
+            assert all(np.array_equal(whole[name], found[name]) for name in whole)
+            assert not path.exists()
 
 
 # ---- other fits ----------------------------------------------------------------------------------
@@ -478,11 +464,10 @@ def test_other_weights_classes_and_versions_are_refused(X, kept, monkeypatch):
         model().fit(X, checkpoint=kept)
 
 
-def test_threads_and_verbose_may_change(X, kept):
+def test_threads_and_verbose_may_change(X, kept, tmp_path, monkeypatch):
     assert_same(model().set_params(n_jobs=1, verbose=0).fit(X, checkpoint=kept), model().fit(X))
+    path = tmp_path / "maps.fit.checkpoint"
 
-
-def test_threads_of_maps_may_change(X, path, monkeypatch):
     def fit(n_jobs, **arguments):
         maps = [DiffusionMap(2, n_landmarks=50, n_jobs=n_jobs, random_state=0)]
         return model(RFFMultiKernelPowerKMeans, kernels=maps).fit(X, **arguments)
@@ -525,6 +510,8 @@ def test_resume_false_removes_the_old_checkpoint_before_there_is_a_new_one(X, ke
 
 @pytest.mark.promise(like="test_a_fit_goes_on_from_every_step")
 def test_a_damaged_file_is_refused_by_name(X, kept):
+    with pytest.raises(ValueError, match="is not a model file"):
+        load(kept)
     content = bytearray(kept.read_bytes())
     content[len(content) // 2] ^= 1
     kept.write_bytes(content)
@@ -534,11 +521,6 @@ def test_a_damaged_file_is_refused_by_name(X, kept):
         kept.write_bytes(other)
         with pytest.raises(ValueError, match=r"checkpoint.*fit.checkpoint'?: (is|has)"):
             model().fit(X, checkpoint=kept)
-
-
-def test_models_and_checkpoints_are_not_taken_for_each_other(X, kept):
-    with pytest.raises(ValueError, match="is not a model file"):
-        load(kept)
     model().fit(X).save(kept)
     with pytest.raises(ValueError, match="checkpoint=.*: is no checkpoint"):
         model().fit(X, checkpoint=kept)

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -33,9 +34,12 @@ def table(tmp_path):
     return path
 
 
-def rffpk_process(*arguments, **options):
-    command = [sys.executable, "-m", "rffpk", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+def in_a_shell(command, **options):
+    """Return the exit code, the output and the messages of a command of a shell."""
+    shell = f"{sys.executable} -m rffpk {command}"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, timeout=120, **options)
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
 
 
 def said(capsys, *arguments):
@@ -122,14 +126,10 @@ def test_a_missing_package_is_named(package, needing, tmp_path, monkeypatch, cap
 
 @pytest.mark.exhaustive
 def test_pipes(table):
-    text = table.read_text()
-    first = rffpk_process("cluster", "-", "-k", 3, "--seed", 0, input=text)
-    assert first.returncode == 0 and len(first.stdout.splitlines()) == 150
-    assert "objective" in first.stderr
-    verbose = rffpk_process("cluster", "-", "-k", 3, "--seed", 0, "--verbose", input=text)
-    assert verbose.stdout == first.stdout and len(verbose.stderr) > len(first.stderr)
+    code, labels, err = in_a_shell("cluster - -k 3 --seed 0", input=table.read_text())
+    assert code == 0 and len(labels.splitlines()) == 150 and "objective" in err
     assert in_a_shell(f"cluster {table} -k 3 | head -n 1")[0] == 0
-    assert rffpk_process("--version").stdout == f"rffpk {rffpk.__version__}\n"
+    assert in_a_shell("--version")[1] == f"rffpk {rffpk.__version__}\n"
 
 
 def bad_files(folder):
@@ -140,6 +140,9 @@ def bad_files(folder):
     np.savetxt(folder / "ok.csv", X, delimiter=",")
     rffpk.PowerKMeans(2).fit(X[:, :2]).save(folder / "fitted")
     rffpk.RandomFourierFeatures(2).fit(X).save(folder / "other")
+    with pytest.MonkeyPatch.context() as other:
+        other.setattr("rffpk.model_files.__version__", "7.0.0")
+        FuzzyCMeans(2).fit(X).save(folder / "seven")
     for name, text in {
         "words.csv": "1.5,2\n3,x\n",
         "gap.csv": "1.5,NA\n3,4\n9,9\n",
@@ -195,6 +198,7 @@ ERRORS = {
     "cluster ok.csv --out labels.txt": "must end in .csv or .npy",
     "predict model ok.csv": "model: is not a model",
     "predict other ok.csv": "other: is not a model",
+    "predict seven ok.csv": "was saved by rffpk 7.0.0",
     "cluster blank.csv": "blank.csv: row 2 is blank, or has gaps alone",
     "cluster gaps.csv": "gaps.csv: row 2 is blank, or has gaps alone",
     "cluster last.csv": "last.csv: row 2 is blank, or has gaps alone",
@@ -245,6 +249,8 @@ VALUES = {"--sep": ["ab", "1"], "-k": ["many", "2.5"]}
             for value in values
         ),
         ([*CLUSTER, "--columns", "a", "--drop", "b"], "not allowed with argument --columns"),
+        (["cluster", "iris.csv"], "are required: -k"),
+        (["nonsense"], "invalid choice"),
     ],
 )
 def test_values_of_options_that_cannot_be_are_named(arguments, message, capsys):
@@ -280,25 +286,21 @@ def test_warnings_are_one_line(tmp_path, capsys):
     assert lines and all(line.startswith("rffpk: warning: ") for line in lines)
 
 
-@pytest.mark.parametrize("error, code", [(KeyboardInterrupt, 130), (MemoryError, 2)])
-def test_an_interrupt_and_too_little_memory_have_exit_codes(
-    table, error, code, monkeypatch, capsys
+@pytest.mark.parametrize(
+    "place, error, code, line",
+    [
+        ("rffpk.PowerKMeans.fit", KeyboardInterrupt, 130, ""),
+        ("rffpk.PowerKMeans.fit", MemoryError, 2, "rffpk: MemoryError\n"),
+        ("os.replace", OSError("disk full."), 2, "rffpk: disk full.\n"),
+    ],
+)
+def test_failures_have_exit_codes_and_leave_no_file(
+    place, error, code, line, table, tmp_path, monkeypatch, capsys
 ):
-    def fail(*arguments, **options):
-        raise error
-
-    monkeypatch.setattr(rffpk.PowerKMeans, "fit", fail)
+    monkeypatch.setattr(place, Mock(side_effect=error))
     with pytest.raises(SystemExit) as end:
-        main(["cluster", str(table), "-k", "3", "--method", "plain"])
-    assert end.value.code == code and "Traceback" not in capsys.readouterr().err
-
-
-def test_a_result_that_cannot_be_written_is_one_line(table, tmp_path, monkeypatch, capsys):
-    def fail(*arguments):
-        raise OSError("disk full.")
-
-    monkeypatch.setattr(os, "replace", fail)
-    assert "disk full" in refused(capsys, "cluster", table, "-k", 3, "--out", tmp_path / "l.csv")
+        main(["cluster", str(table), "-k", "3", "--method", "plain", "--out", f"{tmp_path}/l.csv"])
+    assert end.value.code == code and capsys.readouterr().err == line
     assert [*tmp_path.iterdir()] == [table]
 
 
@@ -310,13 +312,6 @@ def test_links_and_permissions_stay(table, tmp_path):
     main(["cluster", str(table), "-k", "3", "--out", str(link)])
     assert {*target.read_text().split()} == {*"012"} and link.is_symlink()
     assert target.stat().st_mode & 0o777 == 0o600
-
-
-def test_models_of_other_versions_are_named(table, tmp_path, monkeypatch, capsys):
-    with monkeypatch.context() as other:
-        other.setattr("rffpk.model_files.__version__", "7.0.0")
-        FuzzyCMeans(3, random_state=0).fit(X).save(tmp_path / "m")
-    assert "was saved by rffpk 7.0.0" in refused(capsys, "predict", tmp_path / "m", table)
 
 
 @pytest.mark.parametrize("standardize", [False, True])
@@ -373,9 +368,7 @@ WITH_INDEX = {
     "pandas": FRAME.to_csv(),
     "pandas, labels": FRAME.set_axis(["x", "y, z", "w"]).to_csv(),
     "pandas, equal labels": FRAME.set_axis([0, 1, 0]).to_csv(),
-    "pandas, several levels": FRAME.set_axis(
-        pd.MultiIndex.from_tuples([*zip("xyz", "uvw")])
-    ).to_csv(),
+    "pandas, several levels": FRAME.set_axis([[*"xyz"], [*"uvw"]]).to_csv(),
     "pandas, read and written": "Unnamed: 0,a,b\n0,1.5,3\n1,2.5,1\n2,4,2\n",
     "R, write.csv": '"","a","b"\n"1",1.5,3\n"2",2.5,1\n"3",4,2\n',
     "R, write.table": '"a","b"\n"1",1.5,3\n"2",2.5,1\n"3",4,2\n',
@@ -408,26 +401,12 @@ def test_sep_separates_fields(separator, tmp_path, capsys):
     assert labels == PowerKMeans(3, random_state=0).fit(X).labels_.tolist()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a;b\n1;2\n3;4\n",
-        "1,5;2,5\n3,5;4,5\n",
-        "a\tb\n1\t2\n",
-        "1.5 2.5\n3.5 4.5\n",
-        "a b\n3.5 4.5\n",
-        "a;b\nx;2\n",
-        "a|b|c\n1|2|3\n",
-        "1.5|2\n3|4\n",
-        "a;b\n0;1,5;2\n",
-        ";a;b\n0;1,5;2,5\n",
-        "a\n1,2,3\n",
-        "a,b\n1,2,\n3,4,\n",
-        "id,x\n0,2,\n1,4,\n",
-        "a,b\n1,2,5\n3,4\n",
-        "tsv: a,b\n1,2\n3,4\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "a;b\n1;2\n3;4\n", "1,5;2,5\n3,5;4,5\n", "a\tb\n1\t2\n", "1.5 2.5\n3.5 4.5\n",
+    "a b\n3.5 4.5\n", "a;b\nx;2\n", "a|b|c\n1|2|3\n", "1.5|2\n3|4\n", "a;b\n0;1,5;2\n",
+    ";a;b\n0;1,5;2,5\n", "a\n1,2,3\n", "a,b\n1,2,\n3,4,\n", "id,x\n0,2,\n1,4,\n",
+    "a,b\n1,2,5\n3,4\n", "tsv: a,b\n1,2\n3,4\n",
+])  # fmt: skip
 def test_another_separator_is_refused_with_a_hint(text, tmp_path, capsys):
     path = tmp_path / ("x.tsv" if text.startswith("tsv: ") else "x.csv")
     path.write_text(text.removeprefix("tsv: "))
@@ -601,12 +580,14 @@ def test_options_are_parameters_of_the_estimator(options, model, table, capsys):
 
 
 def test_verbose_prints_a_line_at_the_end_and_given_twice_each_pass(table, capsys):
-    passes = len([r for r in PowerKMeans(3, random_state=0).fit(X).history_ if "kept" in r])
+    model = PowerKMeans(3, random_state=0).fit(X)
+    passes = len([r for r in model.history_ if "kept" in r])
     for options, expected in [
         ([], 0), (["-v"], 1), (["--verbose"], 1), (["-vv"], passes), (["--verbose"] * 2, passes)
     ]:  # fmt: skip
-        err = said(capsys, "cluster", *options, table, "-k", 3, *PLAIN)[1]
+        labels, err = said(capsys, "cluster", *options, table, "-k", 3, *PLAIN)
         assert sum("PowerKMeans: " in line for line in err.splitlines()) == expected
+        assert_array_equal(labels, model.labels_)
 
 
 @pytest.mark.promise(
@@ -647,14 +628,6 @@ def test_names_that_only_one_of_model_and_table_has_are_named(table, tmp_path, c
 # ---- streams that are closed --------------------------------------------------------------------
 
 
-def in_a_shell(command):
-    """Return the exit code, the output and the messages of a command of a shell."""
-    shell = f"{sys.executable} -m rffpk {command}"
-    done = subprocess.run(shell, shell=True, capture_output=True, text=True, timeout=120)
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stdout, done.stderr
-
-
 @pytest.mark.promise(like="test_errors_are_one_line_and_leave_no_file")
 @pytest.mark.exhaustive
 def test_streams_that_are_closed_are_named_where_they_are_needed(table, tmp_path):
@@ -671,9 +644,3 @@ def test_streams_that_are_closed_are_named_where_they_are_needed(table, tmp_path
     ]:
         code, _, err = in_a_shell(command)
         assert (code, err) == (2, f"rffpk: standard {stream} is closed: name a {what}.\n")
-
-
-def test_the_number_of_clusters_must_be_given(table, capsys):
-    with pytest.raises(SystemExit):
-        main(["cluster", str(table)])
-    assert "are required: -k" in capsys.readouterr().err

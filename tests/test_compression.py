@@ -85,10 +85,14 @@ def test_maps_are_applied_first_if_features_may_be_stored():
     assert compressed(rows, 400, Storage(False)) is None
 
 
-def test_narrow_features_and_short_searches_are_left_alone():
+def test_narrow_features_short_searches_and_many_rows_are_left_alone(tuning):
     assert compressed(wide_rows(np.float64), 1, STORED) is None
     flat = wide_rows(np.float64, n=2000, widths=(20,))
     assert compressed(flat, 400, STORED) is None  # more than half of its components count
+    for numbers in (80 * 500 - 1, 80 * 500):
+        tuning(components__numbers=numbers)
+        found = compressed(wide_rows(np.float64), 400, STORED)
+        assert (found is None) == (numbers < 80 * 500)
 
 
 @pytest.mark.few(1)
@@ -103,31 +107,18 @@ def test_fits_end_converged_in_the_space_of_all_features(tuning, model):
     X, _ = make_blobs(240, 3000, centers=12, cluster_std=30.0, random_state=0)
     model = clone(model).set_params(random_state=0).fit(X)
     assert_array_equal(model.predict(X), model.labels_)
-    again = clone(model).set_params(init=lambda *_, **__: model.cluster_centers_, n_init=1)
-    again.set_params(annealing=Annealing(start=-1e6)).fit(X)
+
+    def init(features, k, random_state):
+        assert features.shape[1] == model.cluster_centers_.shape[1]
+        return model.cluster_centers_
+
+    again = clone(model).set_params(init=init, n_init=1, annealing=Annealing(start=-1e6)).fit(X)
     assert model.inertia_ <= again.inertia_ * (1 + 1e-6)
     tuning(components__margin=np.inf, components__views_margin=np.inf)
     whole = clone(model).fit(X)
     assert model.cluster_centers_.shape == whole.cluster_centers_.shape
     assert model.inertia_ == pytest.approx(whole.inertia_, rel=0.01)
     assert model.history_[1]["objective"] != whole.history_[1]["objective"]  # of components
-
-
-def test_initial_centroids_of_the_caller_are_those_of_all_features():
-    X, y = make_blobs(200, 2000, centers=8, random_state=0)
-
-    def init(features, k, random_state):
-        assert features.shape[1] == 2000
-        return features[:k]
-
-    PowerKMeans(8, init=init, random_state=0).fit(X)
-
-
-def test_features_of_many_rows_are_not_copied(tuning):
-    tuning(components__numbers=80 * 500 - 1)
-    assert compressed(wide_rows(np.float64), 400, STORED) is None
-    tuning(components__numbers=80 * 500)
-    assert compressed(wide_rows(np.float64), 400, STORED) is not None
 
 
 @pytest.mark.few(1)

@@ -50,12 +50,6 @@ def test_the_demo_compares_three_methods_on_two_data_sets(capsys):
     assert moons > 0.95 and moons > ari["SpectralClustering"][1]
 
 
-def test_unknown_commands_end_with_a_message(capsys):
-    with pytest.raises(SystemExit):
-        main(["nonsense"])
-    assert "invalid choice" in capsys.readouterr().err
-
-
 def test_the_backend_is_chosen_by_name(monkeypatch):
     monkeypatch.delenv("RFFPK_BACKEND", raising=False)
     assert config.backend() is _core

@@ -204,8 +204,6 @@ def test_affinities_with_their_diagonal_are_kernel_values():
 
 # ---- numbers that are missing -------------------------------------------------------------------
 
-HOLED[[7, 30], [2, 0]] = np.nan
-
 
 @pytest.mark.parametrize("cls", SEVERAL)
 def test_missing_numbers_of_views_are_found(cls):

@@ -16,13 +16,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from test_forms import divided, unknown, workers
 
-from rffpk import (
-    Annealing,
-    AverageMKKM,
-    NystroemKernelKMeans,
-    PowerKMeans,
-    RFFKernelPowerKMeans,
-)
+from rffpk import Annealing, AverageMKKM, NystroemKernelKMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk.sources import from_array
 
 dask = pytest.importorskip("dask")
@@ -71,13 +65,10 @@ def test_rows_that_swaps_are_made_on_are_drawn_from_partitions(client):
 
 def test_many_clusters_of_unit_rows_in_half_precision(rows, client):
     X = (rows - rows.mean(axis=0)).astype(np.float16)
-    new = PowerKMeans(
-        100, metric="cosine", sample=2000, annealing=Annealing(swaps=0), random_state=0
-    )
-    model, read = (
-        clone(new).fit(divided(X, LENGTHS)),
-        clone(new).fit(from_array(X.astype(np.float32))),
-    )
+    hard = Annealing(swaps=0)
+    model = PowerKMeans(100, metric="cosine", sample=2000, annealing=hard, random_state=0)
+    read = clone(model).fit(from_array(X.astype(np.float32)))
+    model.fit(divided(X, LENGTHS))
     assert model.cluster_centers_.dtype == np.float32
     assert_allclose(model.cluster_centers_, read.cluster_centers_, atol=1e-5)
     assert_allclose(model.inertia_, read.inertia_, rtol=1e-5)
@@ -122,9 +113,8 @@ def test_views(rows, client, lacking):
         lacks = np.random.default_rng(0).integers(3, size=N)
         for view in range(2):
             views[view][lacks == view] = np.nan
-    model = ip_rff_mkpkm(
-        K, kernels="linear", sample=500, allow_missing_views=lacking, random_state=0
-    )
+    model = ip_rff_mkpkm(K, kernels="linear", sample=500, random_state=0)
+    model.set_params(allow_missing_views=lacking)
     expected, collections = clone(model).fit(views), [divided(view, LENGTHS) for view in views]
     model.fit(collections)
     assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-11)
@@ -178,20 +168,13 @@ def test_results_for_rows_are_lazy(rows, model, more):
 def test_a_task_has_one_thread_or_n_jobs(rows):
     with workers(1, threads=3) as client:
         for n_jobs, expected in ((None, 1), (2, 2)):
-            schema = PowerKMeans()._schema()
-            partitions = dask_workers.make_partitions(
-                divided(rows, LENGTHS), None, client, n_jobs, schema
-            )
+            schema, X = PowerKMeans()._schema(), divided(rows, LENGTHS)
+            partitions = dask_workers.make_partitions(X, None, client, n_jobs, schema)
             threads = partitions.fold(lambda part, *_: [part.n_threads], lambda a, b: a + b)
             assert threads == [expected] * 4
 
 
 # ---- what goes wrong ----------------------------------------------------------------------------
-
-
-def failing(block):
-    """Raise an error that looks like that of a slow transfer."""
-    raise TimeoutError("the storage did not answer.")
 
 
 @pytest.mark.promise(like="test_every_class_refuses_the_value_by_name")
@@ -213,6 +196,11 @@ def test_bad_collections(rows, client, caplog):
     assert not caplog.records
     with pytest.raises(ValueError, match="sample_weight"):
         PowerKMeans(K).fit(X, sample_weight=np.ones(N - 1))
+
+    def failing(block):
+        """Raise an error that looks like that of a slow transfer."""
+        raise TimeoutError("the storage did not answer.")
+
     slow = X.map_blocks(failing, dtype=rows.dtype, meta=np.empty((0, 0), rows.dtype))
     with pytest.raises(TimeoutError, match="the storage did not answer"):
         PowerKMeans(3, random_state=0).fit(slow)
@@ -225,12 +213,6 @@ def test_without_dask_a_message_says_what_is_missing(rows, monkeypatch):
         PowerKMeans(K).fit(X)
 
 
-def test_a_cluster_without_workers_is_given_up(rows, tuning):
-    tuning(workers__workerless_seconds=1.0)
-    with workers(0), pytest.raises(RuntimeError, match="the cluster has had no worker"):
-        PowerKMeans(K).fit(divided(rows, LENGTHS))
-
-
 LONG = PowerKMeans(
     K, sample=None, annealing=Annealing(swaps=0), n_init=1, max_iter=1000, tol=0, random_state=0
 )
@@ -239,6 +221,8 @@ LONG = PowerKMeans(
 @pytest.mark.promise(like="test_a_killed_worker_changes_nothing")
 def test_a_fit_ends_when_the_last_worker_has_left(rows, tuning):
     tuning(workers__workerless_seconds=1.0)
+    with workers(0), pytest.raises(RuntimeError, match="the cluster has had no worker"):
+        PowerKMeans(K).fit(divided(rows, LENGTHS))
     model = clone(LONG)
     with workers(2) as client:
         X = divided(rows, LENGTHS).persist()

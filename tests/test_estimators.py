@@ -92,15 +92,6 @@ def test_nothing_is_left_of_an_earlier_fit(name, blobs):
     assert vars(model).keys() == vars(new).keys()
 
 
-def test_nothing_is_left_of_batches(blobs):
-    X = blobs[0]
-    model = PowerKMeans(5, random_state=0, sample=100).partial_fit(X[:50])
-    model.partial_fit(X[50:200]).partial_fit(X[200:300], half_life=50)
-    assert vars(model.fit(X)).keys() == vars(clone(model).fit(X)).keys()
-    waiting = PowerKMeans(5, random_state=0).partial_fit(X)
-    assert vars(waiting.fit(X)).keys() == vars(model).keys()
-
-
 def starting_at(estimator, X, k=5):
     """Return the estimator with the first rows as initial centroids."""
     model = estimator(k, init=X[:k], random_state=0)
@@ -144,13 +135,8 @@ def test_attributes_and_methods_agree(backend, blobs, dtype, estimator):
     assert_allclose(model.score(X), -(distances.min(axis=1) ** 2).sum(), rtol=1e-4)
     assert model.inertia_ <= -model.score(X) * (1 + 1e-5)
     assert model.n_features_in_ == 4
-    kept = [r["start"] for r in model.history_ if r.get("outcome") == "kept"]
-    records = [r for r in model.history_ if "s" in r and [r["start"]] == kept]
-    assert model.n_iter_ == len(records)
-    assert set(records[-1]) == {
-        "stage", "start", "kept", "rows", "s", "objective", "shift", "distinct", "repairs",
-        "kernel_weights", "seconds"
-    }  # fmt: skip
+    prefix = estimator.__name__.lower()
+    assert [*model.get_feature_names_out()] == [f"{prefix}{i}" for i in range(5)]
 
 
 @pytest.mark.parametrize("m", [1.1, 1.5, 2.0, 4.0])
@@ -245,17 +231,6 @@ def test_edge_shapes(backend, dtype, estimator):
     assert len(set(every.labels_)) == 12
     assert every.inertia_ <= 1e-5 * one.inertia_
     assert estimator(1, random_state=0).fit(X[:1]).inertia_ <= 1e-10
-
-
-@pytest.mark.parametrize("estimator", CLUSTERERS)
-def test_data_frames_and_names(estimator):
-    X = pd.DataFrame(np.random.default_rng(0).standard_normal((50, 3)), columns=list("abc"))
-    model = estimator(2, random_state=0).set_output(transform="pandas").fit(X)
-    prefix = estimator.__name__.lower()
-    assert [*model.transform(X)] == [*model.get_feature_names_out()] == [f"{prefix}0", f"{prefix}1"]
-    assert list(model.feature_names_in_) == list("abc")
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(X[["b", "a", "c"]])
 
 
 def test_pipeline_and_grid_search(blobs):

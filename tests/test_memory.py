@@ -10,7 +10,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import tracemalloc
 import warnings
 import weakref
 from pathlib import Path
@@ -20,14 +19,13 @@ import pytest
 from contracts.graph import Neighbourhoods, spectrum
 from contracts.level import swaps
 from contracts.passes import fit_components, ones
+from conventions import peak_of
 from scipy import sparse
 
 import rffpk
 
 EVERY = "RFFPK_ALLOCATIONS" in os.environ
 CLASSES = [name for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit")]
-
-
 HERE = Path(__file__).parent
 
 
@@ -289,11 +287,7 @@ def test_the_memory_of_a_fit_is_what_the_page_says(
     "name", CLASSES if EVERY else ["RFFKernelPowerKMeans", "DiffusionPowerKMeans", "KernelKMeans"]
 )
 def test_fits_keep_no_memory(name):
-    """After a collection, fits leave nothing in memory.
-
-    Between fits the interpreter keeps up to some thousand free objects in lists, two to five
-    kilobytes a fit at first. A collection empties the lists.
-    """
+    """Collect free objects first: between fits the interpreter keeps some thousand in lists."""
     cls, X = getattr(rffpk, name), np.random.default_rng(0).standard_normal((30, 3))
     small = {
         "n_init": 1, "annealing": rffpk.Annealing(swaps=0), "n_frequencies": 16, "n_clusters": 2,
@@ -315,17 +309,6 @@ def test_fits_keep_no_memory(name):
 
 
 # ---- arrays that are counted ---------------------------------------------------------------------
-
-
-def peak_of(function):
-    """Return the peak of the bytes that a function allocates."""
-    function()  # what is made once
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def ring(n, *steps):

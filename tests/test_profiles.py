@@ -235,25 +235,20 @@ def test_the_text_has_a_line_for_each_cluster():
 
 
 def test_what_is_refused():
-    with pytest.raises(TypeError, match="model is a Pipeline, must be a clusterer of rffpk"):
-        describe(Pipeline([]), X)
-    with pytest.raises(TypeError, match="model is a KMeans, must be a clusterer of rffpk"):
-        describe(KMeans(3).fit(X), X)
-    with pytest.raises(NotFittedError):
-        describe(rffpk.PowerKMeans(3), X)
-    with pytest.raises(TypeError, match="^X.* is a source"):
-        describe(fitted(), lambda: iter([X]))
-    with pytest.raises(ValueError, match="table has 149 rows, must have 150 like X"):
-        describe(fitted(), X, table=X[1:], **ALONE)
-    with pytest.raises(ValueError, match="n_resamples=-1"):
-        describe(fitted(), X, n_resamples=-1)
-    with pytest.raises(ValueError, match="table: X has infinity in column 'a'"):
-        describe(fitted(), X, table=pd.DataFrame({"a": [np.inf] * 150}), **ALONE)
-    with pytest.raises(ValueError, match="table"):
-        describe(fitted(), X, table=[["x"]] * 150, **ALONE)
-    with pytest.raises(ValueError, match="table: column 'opens'"):
-        table = pd.DataFrame({"opens": [datetime.time(8)] * 150})
-        describe(fitted(), X, table=table, **ALONE)
+    model, frame = fitted(), pd.DataFrame({"a": [np.inf] * 150, "opens": [datetime.time(8)] * 150})
+    for arguments, options, error, message in [
+        ((Pipeline([]), X), {}, TypeError, "model is a Pipeline, must be a clusterer of rffpk"),
+        ((KMeans(3).fit(X), X), {}, TypeError, "model is a KMeans, must be a clusterer of rffpk"),
+        ((rffpk.PowerKMeans(3), X), {}, NotFittedError, "is not fitted"),
+        ((model, lambda: iter([X])), {}, TypeError, "^X.* is a source"),
+        ((model, X), {"table": X[1:]}, ValueError, "table has 149 rows, must have 150 like X"),
+        ((model, X), {"n_resamples": -1}, ValueError, "n_resamples=-1"),
+        ((model, X), {"table": frame[["a"]]}, ValueError, "table: X has infinity in column 'a'"),
+        ((model, X), {"table": [["x"]] * 150}, ValueError, "table"),
+        ((model, X), {"table": frame[["opens"]]}, ValueError, "table: column 'opens'"),
+    ]:
+        with pytest.raises(error, match=message):
+            describe(*arguments, **options)
 
 
 @pytest.mark.parametrize("of_rows", ["labels", "weights", "memberships"])

@@ -147,18 +147,15 @@ class Terminal(io.StringIO):
     def isatty(self):
         return True
 
-    @property
-    def text(self):
-        return self.getvalue()
-
 
 def test_a_terminal_shows_one_line_that_changes(monkeypatch):
     pytest.importorskip("tqdm")
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     rffpk.RFFKernelPowerKMeans(3, random_state=0, verbose=1).fit(X)
-    assert terminal.text.count("\n") <= 2  # the line, and that the kernel sees no other clusters
-    assert "\rRFFKernelPowerKMeans: start 1/" in terminal.text and " rows/s" in terminal.text
+    text = terminal.getvalue()
+    assert text.count("\n") <= 2  # the line, and that the kernel sees no other clusters
+    assert "\rRFFKernelPowerKMeans: start 1/" in text and " rows/s" in text
 
 
 @pytest.mark.parametrize("verbose", [1, 2])
@@ -169,7 +166,7 @@ def test_a_terminal_without_tqdm_gets_plain_lines(verbose, monkeypatch):
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setitem(sys.modules, "tqdm", None)
     model = rffpk.PowerKMeans(3, random_state=0, verbose=verbose).fit(X)
-    assert terminal.text.count("\n") == (1 if verbose == 1 else len(passes(model)))
+    assert terminal.getvalue().count("\n") == (1 if verbose == 1 else len(passes(model)))
 
 
 # ---- log ----------------------------------------------------------------------------------------
@@ -192,14 +189,11 @@ def test_the_logger_gets_each_pass_and_nothing_is_printed(cls, caplog, capsys):
 )
 @pytest.mark.exhaustive
 def test_nothing_is_said_unless_asked_for(python):
-    code = """
-        import logging, sys
-        import numpy as np, rffpk
-        logging.getLogger("rffpk").setLevel(logging.DEBUG)
-        rffpk.RFFKernelPowerKMeans(3, random_state=0).fit(np.random.randn(100, 3))
-        sys.stderr.write("end")
-    """
-    done = python("\n".join(line.strip() for line in code.splitlines()), check=False)
+    code = """import logging, sys, numpy as np, rffpk
+logging.getLogger("rffpk").setLevel(logging.DEBUG)
+rffpk.RFFKernelPowerKMeans(3, random_state=0).fit(np.random.randn(100, 3))
+sys.stderr.write("end")"""
+    done = python(code, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "end")
 
 

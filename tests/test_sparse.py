@@ -1,6 +1,5 @@
 """Sparse rows: passes against the twin, and fits against fits of the same rows as an array."""
 
-import tracemalloc
 import warnings
 from dataclasses import replace
 
@@ -9,15 +8,16 @@ import oracles
 import pytest
 from contracts.core import Landmarks, Structure, sparse_rows
 from contracts.graph import Neighbourhoods
+from conventions import peak_of
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
-from passes import make_rows, one_pass, shifted_features
+from passes import make_rows, one_pass
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from test_pass import OUTPUTS, assert_same_pass
+from test_pass import assert_same_pass
 
 from rffpk import (
     Annealing,
@@ -66,13 +66,8 @@ def topics(n, d, k, seed=0, length=20):
 
 
 def peak_of_fit(model, X):
-    """Measure the most bytes that a fit and a prediction hold at a time."""
-    tracemalloc.start()
-    try:
-        model.set_params(random_state=0, n_jobs=1).fit(X).predict(X)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    model.set_params(random_state=0, n_jobs=1)
+    return peak_of(lambda: model.fit(X).predict(X))
 
 
 def structure(d, D, random):
@@ -85,13 +80,10 @@ def structure(d, D, random):
 def problem(X, dtype, kind, k, seed, weighted):
     random = np.random.default_rng(seed)
     x, D = sparse_rows(X.astype(dtype)), int(random.integers(1, 40))
-    mapped = {
-        "columns": None,
-        "frequencies": random.standard_normal((X.shape[1], D)).astype(dtype),
-        "structured": structure(X.shape[1], D, random),
-    }[kind]
+    frequencies = random.standard_normal((X.shape[1], D)).astype(dtype)
+    mapped = structure(X.shape[1], D, random) if kind == "structured" else frequencies
     weight = random.uniform(0.1, 3, len(x)) if weighted else None
-    rows = make_rows([x], [mapped], weight, 2)
+    rows = make_rows([x], [None if kind == "columns" else mapped], weight, 2)
     return rows, random.standard_normal((k, len(rows.shift)))
 
 
@@ -118,17 +110,6 @@ def test_wide_rows_in_large_slots(isa, dtype, k, s):
     assert_same_pass(rows, 0.1 * theta, s)
 
 
-@pytest.mark.parametrize("kind", ["columns", "frequencies", "structured"])
-def test_a_pass_has_the_same_bits_for_any_number_of_threads(dtype, kind):
-    rows, theta = problem(messy(9000, 50, 0.05, 1), dtype, kind, 7, 1, True)
-    (sums, outputs), *others = (
-        one_pass(replace(rows, n_threads=n), theta, -2.0, want=OUTPUTS) for n in (1, 2, 5)
-    )
-    for other_sums, other_outputs in others:
-        assert_equal([*other_sums], [*sums])
-        assert_equal(other_outputs, outputs)
-
-
 def test_sums_follow_those_of_other_rows():
     rows, theta = problem(messy(5000, 30, 0.2, 1), float, "columns", 5, 1, True)
     for s in (-2.0, -np.inf):
@@ -136,13 +117,6 @@ def test_sums_follow_those_of_other_rows():
         sums = one_pass(rows.take(slice(4096, None)), theta, s, before=before)[0]
         for part, same in zip(sums, one_pass(rows, theta, s)[0]):
             assert_allclose(part, same, rtol=1e-9, atol=1e-9)
-
-
-def test_features_have_the_bits_of_dense_rows(dtype):
-    X = messy(300, 40, 0.2, 2, dtype)
-    shifts = [np.random.default_rng(0).standard_normal(40).astype(dtype)]
-    ours = shifted_features(make_rows([sparse_rows(X)], [None], None, 1, shifts))
-    assert_array_equal(ours, shifted_features(make_rows([X.toarray()], [None], None, 1, shifts)))
 
 
 def test_the_pass_refuses_what_it_does_not_take():
@@ -176,22 +150,17 @@ def test_columns_that_do_not_exist_are_refused(indices):
         PowerKMeans(1).fit(X)
 
 
-def formats(X):
-    for form in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia"):
-        yield X.asformat(form)
-        yield sparse.csr_matrix(X).asformat(form)
-    wide = X.copy()
-    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    yield wide
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("estimator", EVERY)
 def test_formats(estimator):
     X = topics(60, 12, 3)[0]
     model = estimator(3, random_state=0)
     expected = clone(model).fit(X).labels_
-    for given_X in formats(X):
+    wide = X.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    formats = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
+    others = [x.asformat(form) for form in formats for x in (X, sparse.csr_matrix(X))]
+    for given_X in (wide, *others):
         assert_array_equal(model.fit(given_X).labels_, expected)
         assert_array_equal(model.predict(given_X), expected)
         assert model.predict_proba(given_X).shape == (60, 3)
@@ -209,13 +178,10 @@ def test_fits_have_the_same_bits_for_any_number_of_threads(estimator):
 
 def test_large_offsets_in_float32():
     """A column that is large everywhere costs few digits, as rows are shifted by their mean."""
-    X, y = topics(500, 60, 3)
-    X = sparse.hstack([X, sparse.csr_array(np.full((500, 1), 300.0))]).tocsr()
-    labels = [
-        PowerKMeans(3, random_state=0).fit(given).labels_
-        for given in (X.astype(np.float32), X.astype(np.float64).toarray())
-    ]
-    assert_array_equal(*labels)
+    X, _ = topics(500, 60, 3)
+    X = sparse.hstack([X, np.full((500, 1), 300.0)]).tocsr()
+    model = PowerKMeans(3, random_state=0)
+    assert_array_equal(*(model.fit_predict(x) for x in (X.astype(np.float32), X.toarray())))
 
 
 def test_models_do_not_hold_the_sums_of_their_last_passes():
@@ -267,21 +233,14 @@ def test_batches_and_the_rows_that_wait(tmp_path):
     assert_allclose(model.score(X), PowerKMeans(3, random_state=0).fit(X).score(X), rtol=0.02)
 
 
-def test_checkpoints_know_the_rows(tmp_path):
-    X, model = topics(300, 40, 3)[0], PowerKMeans(3, random_state=0)
-    plain = model.fit(X).labels_
-    assert_array_equal(model.fit(X, checkpoint=tmp_path / "c").labels_, plain)
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_the_critical_exponent_is_that_of_dense_rows(metric):
     X, _ = topics(700, 60, 1)
     model = PowerKMeans(3, metric=metric, random_state=0)
     for weight in (None, np.random.default_rng(0).uniform(0.5, 2, 700)):
-        found, expected = (
-            oracles.first_exponent(model, x, sample_weight=weight) for x in (X, X.toarray())
-        )
+        found = oracles.first_exponent(model, X, sample_weight=weight)
+        expected = oracles.first_exponent(model, X.toarray(), sample_weight=weight)
         assert_allclose(found, expected, rtol=1e-9)
         assert found < -0.5
 
@@ -290,10 +249,8 @@ def test_first_rows_of_weight_zero_change_no_label():
     """The means from which sums are taken are then means of no row."""
     X = sparse.random(_core.SLOT_ROWS + 300, 12, 0.3, random_state=0, format="csr")
     weight = np.r_[np.zeros(_core.SLOT_ROWS), np.ones(300)]
-    labels, dense = (
-        PowerKMeans(3, random_state=0).fit(x, sample_weight=weight).labels_
-        for x in (X, X.toarray())
-    )
+    model = PowerKMeans(3, random_state=0)
+    labels, dense = (model.fit(x, sample_weight=weight).labels_ for x in (X, X.toarray()))
     assert adjusted_rand_score(labels, dense) > 0.99
 
 
@@ -457,19 +414,12 @@ def test_diffusion_is_that_of_dense_rows(parameters, weighted, dtype):
 @pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
-    "model",
-    [
-        PowerKMeans(3),
-        FuzzyCMeans(3),
-        RFFKernelPowerKMeans(3, n_frequencies=64),
-        DiffusionPowerKMeans(3, n_landmarks=50),
-        KernelKMeans(3),
-        NystroemKernelKMeans(3, n_anchors=50),
-    ],
-    ids=lambda model: type(model).__name__,
+    "estimator", [*CLUSTERERS, DiffusionPowerKMeans, KernelKMeans, NystroemKernelKMeans]
 )
-def test_rows_are_not_written_out(model):
+def test_rows_are_not_written_out(estimator):
     """An array of the rows would take 320 MB."""
+    few = {"n_frequencies": 64, "n_landmarks": 50, "n_anchors": 50}
+    model = estimator(3, **{name: few[name] for name in few if hasattr(estimator(), name)})
     assert peak_of_fit(model, topics(2000, 20_000, 3)[0]) < 120e6
 
 
@@ -494,11 +444,7 @@ def test_rows_of_few_columns_are_written_out_a_tile_at_a_time():
     """All of them would take 240 MB."""
     X = sparse.random(100_000, 300, density=0.01, format="csr", random_state=0)
     neighbours = Neighbourhoods(sparse_rows(X[:50]), 6, 0.0, 1)
-    tracemalloc.start()
-    neighbours._nearest(sparse_rows(X))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 120e6
+    assert peak_of(lambda: neighbours._nearest(sparse_rows(X))) < 120e6
 
 
 # ---- empty columns ------------------------------------------------------------------------------
@@ -573,14 +519,15 @@ def test_empty_columns_change_no_bit_of_few_columns(seed, metric):
 @pytest.mark.parametrize(
     "model",
     [
-        PowerKMeans(3, random_state=0),
-        PowerKMeans(3, metric="cosine", random_state=0),
-        DiffusionPowerKMeans(3, n_neighbors=8, whitening=None, random_state=0),
+        PowerKMeans(3),
+        PowerKMeans(3, metric="cosine"),
+        DiffusionPowerKMeans(3, n_neighbors=8, whitening=None),
     ],
 )
 def test_new_rows_may_have_entries_where_the_fitted_ones_have_none(model, tmp_path):
     wide, _ = padded(topics(120, 90, 3)[0])
     other = sparse.csr_array(wide[:9] + sparse.random(9, 20_000, 0.002, random_state=0))
+    model = clone(model).set_params(random_state=0)
     dense = clone(model).fit(wide.toarray()).transform(other.toarray())
     distances = model.fit(wide).transform(other)
     assert_allclose(np.sort(distances, axis=1), np.sort(dense, axis=1), rtol=1e-6)

@@ -8,7 +8,7 @@ from contracts.core import sparse_rows
 from conventions import CLUSTERERS, ip_rff_mkpkm
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from passes import make_rows, one_pass
 from scipy import sparse
 from sklearn.base import clone
@@ -26,7 +26,6 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     SimpleMKKM,
     Typicality,
-    _core,
 )
 
 EVERY = [cls for cls in CLUSTERERS if hasattr(cls(), "kernels")]
@@ -110,17 +109,11 @@ def test_core_agrees_with_its_twin(isa, dtype, n, kinds, k, s, options, seed):
 
 def test_a_pass_has_the_bits_of_arrays_and_of_any_number_of_threads(dtype):
     rows, theta = problem(7000, KINDS, 6, dtype, 0, True, True)
-    before = _core.use_thread_work(1.0)
-    try:
-        given_rows = [replace(rows, n_threads=threads) for threads in (1, 2, 5)]
-        results = [one_pass(each, theta, -2.0, want=OUTPUTS) for each in given_rows]
-    finally:
-        _core.use_thread_work(before)
+    given_rows = [replace(rows, n_threads=threads) for threads in (1, 2, 5)]
+    results = [one_pass(each, theta, -2.0, want=OUTPUTS) for each in given_rows]
     for sums, outputs in results[1:]:
-        for part, same in zip(sums, results[0][0]):
-            assert_array_equal(part, same)
-        for name in OUTPUTS:
-            assert_array_equal(outputs[name], results[0][1][name])
+        assert_equal([*sums], [*results[0][0]])
+        assert_equal(outputs, results[0][1])
     columns = slice(sum(rows.widths[:2]), sum(rows.widths[:3]))  # columns of an array
     features = results[0][1]["features"][:, columns]
     assert_array_equal(features, rows.xs[2].toarray() - rows.shifts[2])
@@ -210,7 +203,6 @@ def test_rows_may_lack_views_that_are_arrays():
 
 
 def test_a_critical_exponent_and_reference_distances_of_sparse_columns():
-    """The values equal the values of arrays, with typicality and weights."""
     X, weight = topics(700, 60, 3)[0], np.random.default_rng(0).uniform(0.5, 2, 700)
     for parameters in ({}, {"typicality": Typicality(eta="mean")}, {"typicality": None}):
         model = ip_rff_mkpkm(3, kernels="linear", random_state=0, **parameters)

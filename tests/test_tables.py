@@ -58,13 +58,19 @@ def test_numbers_count_alike_and_a_word_as_a_deviation():
             assert_allclose(pdist(rows), 1)
 
 
-def test_frames_and_arrays_are_alike_and_columns_are_found_by_name():
+def test_frames_arrays_and_lists_are_alike_and_columns_are_found_by_name():
     table = with_gaps()
     model = TablePreprocessor().fit(table)
     assert_array_equal(model.transform(table[table.columns[::-1]]), model.transform(table))
     array = table.astype(object).to_numpy()
     assert_array_equal(clone(model).fit_transform(array), model.transform(table))
     assert model.set_output(transform="pandas").transform(table).shape == (150, 9)
+    rows = [[1.5, "a", None], [2.5, "b", 2.0], [3.5, "a", 1.0]] * 5
+    model = TablePreprocessor().fit(rows)
+    assert model.categories_[0] is None and [*model.categories_[1]] == ["a", "b"]
+    array = RANDOM.normal(size=(30, 2))
+    gaps, masked = np.where(array > 1, np.nan, array), np.ma.masked_array(array, array > 1)
+    assert_array_equal(model.fit_transform(masked), clone(model).fit_transform(gaps))
 
 
 @pytest.mark.parametrize(
@@ -204,18 +210,6 @@ def test_gaps_are_filled_by_near_rows_beside_one_far_away(far):
     assert np.isfinite(filled).all()
 
 
-def test_lists_and_masked_arrays_keep_their_values():
-    rows = [[1.5, "a", None], [2.5, "b", 2.0], [3.5, "a", 1.0]] * 5
-    model = TablePreprocessor().fit(rows)
-    assert model.categories_[0] is None and [*model.categories_[1]] == ["a", "b"]
-    array = RANDOM.normal(size=(30, 2))
-    masked = np.ma.masked_array(array, mask=array > 1)
-    gaps = np.where(array > 1, np.nan, array)
-    assert_array_equal(
-        TablePreprocessor().fit_transform(masked), TablePreprocessor().fit_transform(gaps)
-    )
-
-
 @pytest.mark.parametrize("value", [1j, [1], {"a": 1}, np.zeros(2)], ids=str)
 def test_what_is_no_number_and_no_word_is_named(value):
     column = np.fromiter([value] * 150, dtype=object)
@@ -286,13 +280,6 @@ def test_a_pipeline_is_saved_without_pickle_and_drawn(tmp_path):
     assert plot.clusters(model, table).collections
 
 
-@pytest.mark.parametrize("known", [[], ["x"]])
-def test_categories_without_a_known_value_are_left_out(known):
-    words = pd.Categorical([None] * 20, categories=known)
-    table = pd.DataFrame({"size": np.arange(20.0), "word": words})
-    assert TablePreprocessor().fit_transform(table).shape == (20, 1)
-
-
 GAPS = r"numbers but \['\?'\], which may be gaps.* convert"
 
 
@@ -320,3 +307,6 @@ def test_columns_without_a_known_value_are_named(values):
         fitted.transform(table.assign(member=values))
     fitted.transform(table.assign(member=[True, *values[1:]]))
     fitted.transform(table.assign(member=values)[:9])
+    for known in ([], ["x"]):  # categories of a column without a known value are left out
+        words = pd.Categorical([None] * 20, categories=known)
+        assert TablePreprocessor().fit_transform(table.assign(member=words)).shape == (20, 1)

@@ -24,7 +24,9 @@ import rffpk
 from rffpk import _core, _reference
 
 needs_timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
-
+needs_tasks = pytest.mark.skipif(
+    not os.path.isdir("/proc/self/task"), reason="no list of threads here"
+)
 OPENMP = _core.threads_by() == "openmp"
 
 
@@ -67,7 +69,7 @@ def test_threads_follow_the_quota_of_a_container(monkeypatch, request):
     assert "quota 1" in rffpk.show_config()["thread_limits"]
 
 
-def test_without_openmp_its_variable_counts(monkeypatch):
+def test_openmp_counts_and_without_it_its_variable(monkeypatch):
     nothing = threadpoolctl.ThreadpoolController().select(user_api="none")
     monkeypatch.setattr(config, "_loaded", lambda user_api: nothing)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -76,6 +78,9 @@ def test_without_openmp_its_variable_counts(monkeypatch):
         monkeypatch.setenv("OMP_NUM_THREADS", text)
         wanted = limits if expected is None else {**limits, "OMP_NUM_THREADS": expected}
         assert config.thread_limits() == wanted
+    runtimes = SimpleNamespace(lib_controllers=[SimpleNamespace(num_threads=n) for n in (3, 2, 4)])
+    monkeypatch.setattr(config, "_loaded", lambda user_api: runtimes)
+    assert config.thread_limits()["OpenMP"] == 2  # of the runtime of fewest threads
 
 
 N_TASKS = """
@@ -104,7 +109,7 @@ for n_jobs in {jobs}:
 
 @pytest.mark.promise(like="test_threads_follow_n_jobs_and_limits")
 @pytest.mark.exhaustive
-@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no list of threads here")
+@needs_tasks
 @pytest.mark.parametrize(
     "n, run, jobs, expected",
     [
@@ -226,12 +231,9 @@ def problem(n, d=6, F=20, k=5, dtype=np.float64):
     return [X], [omega], [np.zeros(2 * F, dtype)], theta, np.ones(1), None
 
 
-def bits(sums):
-    return b"".join(np.asarray(each).tobytes() for each in sums)
-
-
 def digest(sums):
-    return hashlib.sha256(bits(sums)).hexdigest().encode()
+    bits = b"".join(np.asarray(each).tobytes() for each in sums)
+    return hashlib.sha256(bits).hexdigest().encode()
 
 
 @pytest.mark.parametrize("n_threads", [2, 3, 16])
@@ -241,21 +243,21 @@ def test_slots_are_merged_in_their_order(n_threads, large):
     given, runs = problem(40 * _core.SLOT_ROWS + 17), 20
     if large:
         given, runs = problem(9 * _core.SLOT_ROWS, d=1, F=700, k=500, dtype=np.float32), 3
-    expected = bits(_core.fused_pass(*given, _core.POWER, -2.0, 1))
+    expected = digest(_core.fused_pass(*given, _core.POWER, -2.0, 1))
     for _ in range(runs):
-        assert bits(_core.fused_pass(*given, _core.POWER, -2.0, n_threads)) == expected
+        assert digest(_core.fused_pass(*given, _core.POWER, -2.0, n_threads)) == expected
 
 
 @pytest.mark.promise(like="test_the_core_does_not_need_the_lock")
 @pytest.mark.promise("Threads", "Estimators may be fitted in several threads at once.")
 def test_passes_in_several_threads_at_once():
     given = problem(20 * _core.SLOT_ROWS)
-    expected = bits(_core.fused_pass(*given, _core.POWER, -2.0, 1))
+    expected = digest(_core.fused_pass(*given, _core.POWER, -2.0, 1))
     with ThreadPoolExecutor(4) as pool:
         runs = [
             pool.submit(_core.fused_pass, *given, _core.POWER, -2.0, 1 + i % 4) for i in range(80)
         ]
-        assert all(bits(run.result()) == expected for run in runs)
+        assert all(digest(run.result()) == expected for run in runs)
 
 
 # ---- errors and signals -------------------------------------------------------------------------
@@ -427,6 +429,7 @@ def test_a_child_that_a_signal_handler_forks_inside_a_pass_does_not_hang():
     "The OpenMP threads of other libraries are limited in the calling thread alone, and restored.",
 )
 @pytest.mark.exhaustive
+@needs_tasks
 def test_spectral_starts_leave_other_threads_alone(python):
     """scikit-learn's k-means starts no thread in them, and the limit of OpenMP is restored."""
     code = """
@@ -442,8 +445,6 @@ model.fit(X)
 assert len(os.listdir("/proc/self/task")) == before
 assert config.thread_limits() == limits
 """
-    if not os.path.isdir("/proc/self/task"):
-        pytest.skip("no list of threads here")
     python(code, OMP_NUM_THREADS="4")
 
 
@@ -512,10 +513,3 @@ def test_python_runs_while_a_pass_does():
             if seen:
                 break
     assert seen
-
-
-def test_the_openmp_runtime_of_fewest_threads_is_a_limit(monkeypatch):
-    runtimes = [SimpleNamespace(num_threads=n) for n in (3, 2, 4)]
-    loaded = SimpleNamespace(lib_controllers=runtimes)
-    monkeypatch.setattr(config, "_loaded", lambda user_api: loaded)
-    assert config.thread_limits()["OpenMP"] == 2
