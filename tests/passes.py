@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from contracts.core import Landmarks, Structure
+from numpy.testing import assert_allclose
 
 from rffpk import _core, _reference
 
@@ -206,6 +207,19 @@ def tight_groups(n, d, k, dtype):
     x = centers[random.integers(k, size=n)] + 0.1 * random.standard_normal((n, d))
     theta = centers + 0.1 * random.standard_normal((k, d))
     return x.astype(dtype), theta.astype(dtype)
+
+
+# What rounding may be of a squared distance, wherever it is not of the features.
+PART = {"f": 2**-7, "d": 2**-24}
+
+
+def assert_digits(exact, labels, nearest, second=None):
+    """Check what a pass found by the exact squared distances, where they cancel."""
+    part = PART[nearest.dtype.char]
+    assert_allclose(nearest, exact.min(axis=1), rtol=part)
+    assert_allclose(exact[np.arange(len(exact)), labels], exact.min(axis=1), rtol=part)
+    if second is not None:
+        assert_allclose(second, np.sort(exact)[:, 1], rtol=part)
 
 
 class Step(NamedTuple):

@@ -10,7 +10,7 @@ from contracts.hard_pass import along, coordinates, find_directions
 from contracts.passes import column_rows, passes
 from contracts.passes import make_rows as shifted_rows
 from numpy.testing import assert_allclose
-from passes import UNIT, make_rows, one_pass, tight_groups
+from passes import UNIT, assert_digits, make_rows, one_pass, tight_groups
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
 
@@ -131,10 +131,7 @@ def test_distances_of_tight_groups_have_digits(isa):
     rows = make_rows([X], [None], None, 1, [np.zeros(40, np.float32)])
     some = described(theta, 8)
     found = one_pass(rows, theta, -np.inf, want=("labels", "nearest"), directions=some)[1]
-    apart = ((X[:, None].astype(float) - theta) ** 2).sum(axis=2)
-    assert_allclose(found["nearest"], apart.min(axis=1), rtol=2**-7)
-    picked = apart[np.arange(500), found["labels"]]
-    assert_allclose(picked, apart.min(axis=1), rtol=2**-7)
+    assert_digits(((X[:, None].astype(float) - theta) ** 2).sum(axis=2), **found)
 
 
 @pytest.mark.parametrize("s", [-3.0, -40.0, -1000.0])

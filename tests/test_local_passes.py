@@ -11,6 +11,7 @@ from contracts.core import Identity, Unit
 from contracts.hard_pass import Need, add, remove, step
 from contracts.level import FeatureLevel
 from contracts.passes import column_rows, make_rows, one_pass
+from passes import assert_digits, tight_groups
 from sklearn.base import clone
 from sklearn.preprocessing import normalize
 
@@ -66,16 +67,9 @@ def test_the_first_of_equals_is_the_nearest(isa, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_distances_of_tight_groups_have_digits(isa, dtype):
-    random = np.random.default_rng(0)
-    centers = np.repeat(1000 * random.standard_normal((15, 20)), 2, axis=0)
-    x = centers[random.integers(30, size=300)] + 0.1 * random.standard_normal((300, 20))
-    x, theta = x.astype(dtype), (centers + 0.1 * random.standard_normal((30, 20))).astype(dtype)
-    labels, nearest, second = pass_over_all(x, np.zeros(20, dtype), theta, dtype)
-    apart = ((x[:, None].astype(float) - theta) ** 2).sum(axis=2)
-    part = {np.float32: 2**-7, np.float64: 2**-24}[dtype]
-    np.testing.assert_allclose(nearest, apart.min(axis=1), rtol=part)
-    np.testing.assert_allclose(second, np.sort(apart)[:, 1], rtol=part)
-    np.testing.assert_allclose(apart[np.arange(300), labels], apart.min(axis=1), rtol=part)
+    x, theta = tight_groups(300, 20, 30, dtype)
+    exact = ((x[:, None].astype(float) - theta) ** 2).sum(axis=2)
+    assert_digits(exact, *pass_over_all(x, np.zeros(20, dtype), theta, dtype))
 
 
 def clustered(n=6000, d=48, k=120, seed=1, dtype=np.float32, apart=1.0):
