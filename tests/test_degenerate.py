@@ -51,8 +51,7 @@ MODELS = [
 
 def fitted(model, X, weight):
     """Fit the model to X; return it, or None if refused by name, and whether it gave a warning."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             model.fit(X, sample_weight=weight)
         except ValueError as error:

@@ -98,8 +98,7 @@ TABLE = [(case, model) for case, (models, _, _) in CASES.items() for model in mo
 
 
 def warnings_of(model, X):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         clone(model).set_params(random_state=0).fit(X)
     return [str(warning.message) for warning in caught]
 

@@ -115,8 +115,7 @@ def assert_ties_are_broken_alike(model, X):
 @pytest.mark.parametrize("rows", [DISTINCT, np.ones((40, 3))], ids=["three", "one"])
 def test_fewer_distinct_rows_than_clusters(model, rows):
     """Equal rows have equal labels, in a fit and alone, and one warning says what to do."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model = clone(model).fit(rows)
     assert_ties_are_broken_alike(model, rows)
     messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
@@ -199,8 +198,7 @@ def test_numbers_of_small_types_are_python_numbers(estimator):
     plain = {name: value.item() for name, value in small.items() if name != "annealing"}
     if "annealing" in small:
         plain["annealing"] = rffpk.Annealing(start=-8.0, factor=1.5, passes=2, swaps=3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         expected = estimator(random_state=0, **plain).fit(X)
         warnings.simplefilter("error", RuntimeWarning)
         model = estimator(random_state=0, **small).fit(X)
