@@ -147,8 +147,7 @@ def test_a_fit_is_the_same_with_bounds(tuning, estimator):
 @pytest.mark.parametrize("k", [8, 100])
 @pytest.mark.parametrize("kind", ["typicality", "weights", "missing views"])
 def test_bounds_and_near_centroids_are_not_used_where_they_do_not_hold(tuning, kind, k):
-    """With typicality, learned weights of views, or rows that lack views. Merged centroids, which
-    near ones are used for, are of columns alone: none here."""
+    """Merged centroids, which near ones are used for, are of columns alone: none here."""
     X, random = mixture(1500, 12, 8, np.float64, 3)
     views, typicality = [X[:, :4].copy(), X[:, 4:].copy()], "auto" if kind == "typicality" else None
     if kind == "missing views":
@@ -168,7 +167,6 @@ def test_bounds_and_near_centroids_are_not_used_where_they_do_not_hold(tuning, k
 
 
 def test_bounds_and_near_centroids_are_for_many_rows_whose_passes_are_long():
-    """Typicality, learned weights of views and missing views exclude both."""
     rows = column_rows(np.random.default_rng(0).standard_normal((10**5, 50)), None, 1)
     assert hard_plan(rows, 99).bounded
     assert not hard_plan(rows, 10).bounded and not hard_plan(rows, 1).bounded

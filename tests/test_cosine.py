@@ -26,7 +26,6 @@ def directions(n=900, d=20, k=K, seed=0, spread=0.2, dtype=np.float64):
 
 
 def sphere(theta, rows):
-    """Return shifted centroids of length one."""
     return normalize(theta + rows.shift) - rows.shift
 
 

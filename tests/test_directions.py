@@ -65,7 +65,6 @@ def described(theta, q):
 
 
 def with_and_without(rows, theta, q, want=("labels", "nearest")):
-    """Return the passes of the hard rule with so many directions and without."""
     directions = described(theta, q), None
     return [one_pass(rows, theta, -np.inf, want=want, directions=each) for each in directions]
 

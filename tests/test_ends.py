@@ -122,7 +122,6 @@ def test_every_clusterer_is_in_the_table():
 
 @pytest.mark.parametrize("model", ALL, ids=str)
 def test_ends_that_are_as_they_should_be_are_silent(model):
-    """As many distinct rows as clusters, and blobs."""
     pair = np.array([[0.0, 1.0], [1.0, 0.0]])
     blobs = np.vstack([RANDOM.normal(c, 1.0, (30, 3)) for c in (0, 4, 8)])
     for k, rows in ((2, pair), (2, np.repeat(pair, 10, axis=0)), (3, blobs)):

@@ -92,7 +92,6 @@ def test_a_hundred_thousand_columns(model):
 
 
 def test_five_thousand_clusters():
-    """A grid of 5000 pairs of rows, with a start at one row of each pair."""
     grid = np.stack(np.divmod(np.arange(5000.0), 100.0), axis=1)
     X = np.repeat(grid, 2, axis=0) + np.random.default_rng(0).normal(0, 1e-3, (10_000, 2))
     model = rffpk.PowerKMeans(5000, init=X[::2], annealing=rffpk.Annealing(start=-50.0, end=-50.0))
@@ -148,7 +147,6 @@ def test_a_power_of_two_of_the_weights_is_one_of_the_costs(model, exponent):
 
 @pytest.mark.parametrize("model", [*CENTROIDS, *EXACT], ids=str)
 def test_weights_of_extreme_ratios(model, dtype):
-    """Rows of 1e29 times the weight of other rows."""
     X = BLOBS.astype(dtype)
     weight = np.where(np.arange(120) % 7, 1, 1e-29)
     found = fitted(model, X, sample_weight=weight)

@@ -137,7 +137,6 @@ NAMES = "X|kernel|sample_weight|n_clusters|gamma|n_anchors|n_frequencies|time|et
 
 
 def assert_refused_or_valid(model, X, weighted):
-    """Fit the model, and check that X is refused by name, or that the result is valid."""
     model, tables, arguments = clone(model), X if isinstance(X, list) else [X], {}
     n, before = tables[0].shape[0], copy.deepcopy(tables)
     if weighted and has_fit_parameter(model, "sample_weight"):
@@ -356,7 +355,6 @@ SWITCHED = {
 
 
 def switch(random, tuning):
-    """Set a random share of the fields of TUNING."""
     share = random.choice([0.1, 0.3, 0.9])
     tuning(hardpasses__near=2, hardpasses__near_new=1)  # fewer than "many" clusters
     for name, values in SWITCHES.items():

@@ -20,7 +20,6 @@ X = load_iris().data
 
 
 def alternate(X, u, m, error, maxiter):
-    """Run fuzzy c-means as its update rules say, with memberships (c, n)."""
     objectives = []
     for _ in range(maxiter):
         before = u

@@ -25,7 +25,6 @@ def named(models):
 
 
 def with_kernel(model, kernel):
-    """Return a new model with this kernel."""
     several = "kernels" in model.get_params()
     return clone(model).set_params(**{"kernels": [kernel]} if several else {"kernel": kernel})
 

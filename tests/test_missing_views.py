@@ -358,7 +358,6 @@ def test_sources_and_collections_give_the_results_of_arrays(complete, kernels, w
 
 
 def without_first(xs, lacks):
-    """Remove the first view of some rows."""
     return without(xs, np.c_[lacks, np.zeros((N, 2), dtype=bool)])
 
 

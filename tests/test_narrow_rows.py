@@ -82,7 +82,6 @@ def test_a_fit_has_the_bits_of_one_to_float32(model, dtype):
 
 
 def assert_same_fit(model, stored, x):
-    """Check that fits to narrow rows and to rows of float32 have the same bits."""
     first, second = clone(model).fit(stored), clone(model).set_params(n_jobs=1).fit(x)
     assert first.cluster_centers_.dtype == np.float32
     assert np.array_equal(first.cluster_centers_, second.cluster_centers_)

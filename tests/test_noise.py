@@ -464,7 +464,6 @@ def test_the_mask_depends_on_columns_and_weights_alone(small_sample, n, noise):
             for n in (19_000, 21_000, 190_000, 230_000, 1_000_000)),
 ])  # fmt: skip
 def test_noise_is_found_among_any_number_of_rows(n):
-    """Of a background with clusters and lines."""
     random = np.random.default_rng(0)
     y = random.choice(6, n, p=[0.3, 0.2, 0.2, 0.12, 0.1, 0.08])
     at = random.uniform(0, 100, (n, 2))  # what is noise

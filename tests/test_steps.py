@@ -17,7 +17,6 @@ CLOSE = (1e-8, 1e-12)
 
 
 def problem(kind, dtype, n=700, k=5, n_threads=1):
-    """Return rows, centroids, and the total variance."""
     random = np.random.default_rng(0)
     xs = [(random.standard_normal((n, d)) + 3 * random.integers(0, 3, (n, 1))) for d in (4, 7)]
     maps, weight = [None, random.standard_normal((7, 9)).astype(dtype)], None

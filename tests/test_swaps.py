@@ -31,7 +31,6 @@ def far_rows(n=30_000, far=1e4, centers=10):
 
 
 def check_far(labels):
-    """Check that each of the far rows has a cluster of its own."""
     assert len({*labels[:3]}) == 3 and not np.isin(labels[3:], labels[:3]).any()
 
 

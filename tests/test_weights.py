@@ -54,7 +54,6 @@ def fit(each, parameters, X, weight=None):
 
 
 def published(model):
-    """Return the public attributes that are numbers."""
     names = [name for name in vars(model) if re.fullmatch(r"[^_].*_", name)]
     values = {name: np.asarray(getattr(model, name)) for name in names}
     return {name: value for name, value in values.items() if value.dtype.kind in "fiu"}
