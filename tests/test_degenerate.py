@@ -126,7 +126,6 @@ def test_rows_that_differ_by_rounding_far_from_the_origin_are_fitted(value):
 
 
 @pytest.mark.parametrize("value", [3e9, 1e30])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("cls", [rffpk.RFFKernelPowerKMeans, rffpk.RFFMultiKernelPowerKMeans])
 def test_equal_rows_far_from_the_origin_are_fitted(cls, dtype, value):
     with pytest.warns(ConvergenceWarning, match="1 distinct row"):

@@ -69,7 +69,6 @@ def with_and_without(rows, theta, q, want=("labels", "nearest")):
     return [one_pass(rows, theta, -np.inf, want=want, directions=each) for each in directions]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_what_is_left_of_centroids_is_not_shorter_than_it_is(dtype):
     """Not by rounding, either, where nothing is left."""
     theta = around(1, 40, 50, 0.3, dtype)[1].astype(dtype)
@@ -101,7 +100,6 @@ def test_directions_are_found_where_they_pay(tuning):
     assert find_directions(shifted_rows([X, X], 2 * [Identity(X.shape[1])], None, 1), theta) is None
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", GIVEN)
 @pytest.mark.parametrize("unit", [False, True])
 @pytest.mark.parametrize("q", [1, 8, 20])

@@ -163,7 +163,6 @@ def tight_groups(dtype):
     return (np.repeat(centers, 50, axis=0) + random.normal(0, 0.1, (200, 2))).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("model", [
     rffpk.PowerKMeans(8), rffpk.PowerKMeans(8, metric="cosine"), rffpk.FuzzyCMeans(4),
     rffpk.RFFMultiKernelPowerKMeans(4, kernels=["linear"]),

@@ -38,7 +38,6 @@ def pass_over_all(x, shift, theta, dtype):
     return _core.near_pass(x, False, shift, weight, theta, near, order, ends, 1)[:3]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n", "d", "k", "c", "weighted"), [
     (1000, 37, 20, 5, False), (501, 16, 7, 7, True), (99, 1, 5, 1, True), (300, 130, 50, 16, False),
 ])  # fmt: skip
@@ -55,7 +54,6 @@ def test_passes_are_those_of_the_twin(isa, dtype, n, d, k, c, weighted, unit):
         assert_allclose(one, expected, atol=scale * 20 * np.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_first_of_equals_is_the_nearest(isa, dtype):
     x, shift, _, theta, *_ = given(300, 8, 30, 30, False, dtype)
     theta = np.repeat(theta[:10], 3, axis=0)[np.random.default_rng(0).permutation(30)]
@@ -66,7 +64,6 @@ def test_the_first_of_equals_is_the_nearest(isa, dtype):
     assert_array_equal(nearest, second)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_distances_of_tight_groups_have_digits(isa, dtype):
     x, theta = tight_groups(300, 20, 30, dtype)
     exact = ((x[:, None].astype(float) - theta) ** 2).sum(axis=2)
@@ -111,7 +108,6 @@ def test_the_objective_falls_and_is_that_of_the_labels(weighted, unit):
     assert_allclose(sums.N, N, atol=1e-2)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("unit", [False, True])
 def test_rows_that_bounds_decide_keep_their_labels(monkeypatch, dtype, weighted, unit):

@@ -143,7 +143,6 @@ def test_equal_rows_are_all_noise_or_none():
     assert not noise_of(np.ones((30, 2)), 1).any()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("offset", [0, 100])
 def test_distances_that_are_equal_up_to_rounding_are_no_noise(dtype, offset):
     angle = np.linspace(-np.pi, np.pi, 100, endpoint=False)
@@ -391,7 +390,6 @@ def test_the_score_of_the_fitted_rows_is_that_of_the_fit(cls, parameters, noise,
     PowerKMeans(4, annealing=Annealing(end=-2.0), metric="cosine"), KernelKMeans(4),
     ip_rff_mkpkm(4, **FEW),
 ], ids=str)  # fmt: skip
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_score_of_the_fitted_rows_without_noise(model, dtype):
     rows = X.astype(dtype)
     model.set_params(random_state=0).fit(rows)

@@ -405,7 +405,6 @@ def test_distances_of_tight_groups_have_digits(implementation, dtype, dims, miss
     "kind", ["apart", "few distinct", "some are centroids", "far from the origin", "not finite"]
 )
 @pytest.mark.parametrize("k", [1, 31, 32, 33, 37, 300])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_nearest_of_many_centroids_are_the_same_bits_without_distances(isa, dtype, k, kind):
     """They are found in another way if no distances are asked for."""
     rows, theta = problem(333, [(7, 0)], k, dtype, weighted=True)
