@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from contracts.core import Landmarks, Structure
+from numpy.testing import assert_allclose
 
 from rffpk import _core, _reference
 
@@ -135,7 +136,6 @@ def make_rows(xs, maps=None, weight=None, n_threads=1, shifts=None):
 
 
 def width(x, embedding):
-    """Return the number of features of a view."""
     if isinstance(embedding, Landmarks):
         return embedding.coordinates.shape[1]
     if isinstance(embedding, Structure):
@@ -174,7 +174,6 @@ def module_of(backend):
 
 
 def arguments_of(rows, theta, s):
-    """Return the arguments of a pass, without its outputs."""
     rule = _core.HARD if math.isinf(s) else _core.POWER
 
     def of(kind):
@@ -208,9 +207,20 @@ def tight_groups(n, d, k, dtype):
     return x.astype(dtype), theta.astype(dtype)
 
 
-class Step(NamedTuple):
-    """The record of a step."""
+# What rounding may be of a squared distance, wherever it is not of the features.
+PART = {"f": 2**-7, "d": 2**-24}
 
+
+def assert_digits(exact, labels, nearest, second=None):
+    """Check what a pass found by the exact squared distances, where they cancel."""
+    part = PART[nearest.dtype.char]
+    assert_allclose(nearest, exact.min(axis=1), rtol=part)
+    assert_allclose(exact[np.arange(len(exact)), labels], exact.min(axis=1), rtol=part)
+    if second is not None:
+        assert_allclose(second, np.sort(exact)[:, 1], rtol=part)
+
+
+class Step(NamedTuple):
     soft: float
     hard: float
     penalty: float
@@ -223,7 +233,6 @@ def take_steps(
     rows, theta, s, *, variance, tol, most, close, goal=math.inf, entropy=0.0, backend=None,
     least_length=0.0,
 ):  # fmt: skip
-    """Make steps at one exponent; return their results by name."""
     arguments, options = arguments_of(rows, theta, s)
     records, alphas, new, old, n_empty, hopeless, parts = module_of(backend).take_steps(
         *arguments, **options, tol=tol, most=most, goal=goal, hope=4.0,
@@ -236,7 +245,6 @@ def take_steps(
 
 
 def move(rows, theta, sums, s, *, variance, close, entropy=0.0, backend=None, least_length=0.0):
-    """Make the move after a pass that returned `sums`; return its results by name."""
     record, alpha, new, n_empty = module_of(backend).move(
         tuple(sums), rows.shifts, theta, rows.alpha, s,
         **options_of_moves(rows, variance, close, entropy, least_length),

@@ -7,6 +7,7 @@ rows or weights that a fit accepts. Sentences of messages are free.
 
 import inspect
 from collections import UserDict
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -45,6 +46,8 @@ SEVERAL = [
 MAPS = [rffpk.DiffusionMap, rffpk.RandomFourierFeatures]
 ALL = [*ONE, *SEVERAL, *MAPS]
 PRECOMPUTED = [cls for cls in SEVERAL if cls is not rffpk.RFFMultiKernelPowerKMeans]
+SCALED = [cls for cls in FUSED if cls not in (rffpk.CoregSC, rffpk.SMKC)]
+EXACT = [rffpk.KernelKMeans, rffpk.KernelPowerKMeans]
 ANNEALED = [cls for cls in ALL if "annealing" in inspect.signature(cls).parameters]
 
 
@@ -65,9 +68,6 @@ class Refusal(NamedTuple):
         if self.classes is not None or self.argument in ("X", "sample_weight"):
             return self.classes or ALL
         return [cls for cls in ALL if self.argument in inspect.signature(cls).parameters]
-
-
-# ---- objects that are no arrays -----------------------------------------------------------------
 
 
 class Cells:
@@ -113,19 +113,11 @@ class Hugging(Cells):
         return {"NAME": ROWS}
 
 
-class Lazy(Cells):
-    def collect(self):
-        return pd.DataFrame(ROWS)
+class Framed(Cells):
+    """Cells that a method makes a data frame of, as in polars, Spark and Modin."""
 
-
-class Spark(Cells):
-    def toPandas(self):
-        return pd.DataFrame(ROWS)
-
-
-class Modin(Cells):
-    def to_pandas(self):
-        return pd.DataFrame(ROWS)
+    def __init__(self, method):
+        setattr(self, method, partial(pd.DataFrame, ROWS))
 
 
 class Tensor(Cells):
@@ -144,33 +136,29 @@ OBJECTS = [
     Refusal("X", AnnData(), TypeError, "X", r"Pass (X.X),"),
     Refusal("X", AnnData(), TypeError, "X", r"(X.obsm\['X_pca'\]), or"),
     Refusal("X", AnnData(), TypeError, "X", r"or (X.to_df\(\)),"),
-    *(Refusal("X", kind(), TypeError, "X", PASS) for kind in (TensorDataset, Lazy, Spark, Modin)),
+    *(Refusal("X", X, TypeError, "X", PASS) for X in (
+        TensorDataset(), *map(Framed, ("collect", "toPandas", "to_pandas")),
+        dict(enumerate(ROWS.T)), UserDict(enumerate(ROWS.T)), SERIES,
+    )),
     Refusal("X", Hugging(), TypeError, "X", r"Pass a column, (.*)\.$"),
-    Refusal("X", dict(enumerate(ROWS.T)), TypeError, "X", PASS),
-    Refusal("X", UserDict(enumerate(ROWS.T)), TypeError, "X", PASS),
-    Refusal("X", SERIES, TypeError, "X", PASS),
     Refusal("X", pd.DataFrame(ROWS).to_dict("records"), TypeError, "X",
             r"by (pandas\.DataFrame),"),
-    Refusal("X", Cells(), TypeError, "X"),
     Refusal("X", (AnnData(), AnnData()), TypeError, r"X\[0\]"),
     Refusal("X", [ROWS, Cells()], TypeError, r"X\[1\]"),
-    Refusal("X", {1, 2}, TypeError, "X"),
+    *(Refusal("X", X, TypeError, "X") for X in (
+        Cells(), {1, 2}, Tensor(), {"a": Hugging()}, {"a": [[1, 2], [3]]},
+    )),
     Refusal("X", "rows.npy", ValueError, "X"),
-    Refusal("X", Tensor(), TypeError, "X"),
-    Refusal("X", {"a": Hugging()}, TypeError, "X"),
     Refusal("X", MuData(), TypeError, "X", r"such as (.*)\.$", SEVERAL),
     Refusal("X", dict(enumerate(VIEWS)), TypeError, "X", r"Pass (.*) as views", SEVERAL),
     Refusal("X", dict(enumerate(VIEWS)), TypeError, "X", r"or (.*) as one table",
             [rffpk.KernelKMeans]),
-    Refusal("X", {"a": [[1, 2], [3]]}, TypeError, "X"),
     Refusal("X", [[[1, 2], [3]]] * 2, ValueError, r"X\["),
     Refusal("sample_weight", Cells(), TypeError, "sample_weight"),
     Refusal("sample_weight", dict(zip(NAMES, 1.0 + np.arange(N) % 2)), TypeError,
             "sample_weight", r"by (pandas\.Series)\.$", ONE),
 ]  # fmt: skip
 
-
-# ---- the order of rows --------------------------------------------------------------------------
 
 SHUFFLED = FRAMES[1].iloc[ORDER]
 PAIRS = pd.DataFrame(KERNELS[0], NAMES, NAMES).iloc[ORDER]
@@ -189,45 +177,36 @@ ORDERS = [
             first=VIEWS[0]),
     Refusal("X", [FRAMES[0].set_axis(GAPS), FRAMES[1].set_axis(GAPS[::-1])], ValueError,
             r"X\[1\]: row 0", None, [rffpk.MKKM]),
-    Refusal("X", PAIRS, ValueError, "X", PASS, [rffpk.DiffusionPowerKMeans],
-            {"metric": "precomputed"}),
-    Refusal("X", PAIRS, ValueError, "X", PASS, [rffpk.KernelPowerKMeans],
-            {"kernel": "precomputed"}),
+    *(Refusal("X", PAIRS, ValueError, "X", PASS, [cls], {name: "precomputed"}) for cls, name in (
+        (rffpk.DiffusionPowerKMeans, "metric"), (rffpk.KernelPowerKMeans, "kernel"))),
     Refusal("sample_weight", WEIGHT.iloc[ORDER], ValueError, "sample_weight: row 0", PASS),
 ]  # fmt: skip
 
-
-# ---- stacks, kernels and distances --------------------------------------------------------------
 
 FIRST = r"Pass (list\(X\)) if the first axis counts views or kernels"
 LAST = r"kernels, (.*) if the last axis does"
 GIVEN = {"kernels": "precomputed"}
 NEAR = kneighbors_graph(ROWS, 12).toarray()
+DISTANCES = [np.maximum(pairwise_distances(ROWS, metric=metric), 0)
+             for metric in ("euclidean", "sqeuclidean", "cityblock")]  # fmt: skip
 OF_D, OF_W = r"(numpy.exp.*?) of distances D", r"(W - .*) of affinities W"
 STACKS = [
-    Refusal("X", np.stack(KERNELS), ValueError, "X.shape", FIRST, PRECOMPUTED,
-            then=GIVEN),
-    Refusal("X", np.dstack(KERNELS), ValueError, "X.shape", LAST, PRECOMPUTED,
-            then=GIVEN),
-    Refusal("X", np.dstack(KERNELS), ValueError, "X.shape", LAST, PRECOMPUTED, GIVEN),
     Refusal("X", np.stack(KERNELS)[:, :, :50], ValueError, r"X.shape=\(2, 120, 50\)", None,
             PRECOMPUTED, GIVEN),
-    Refusal("X", np.stack(KERNELS), ValueError, "X.shape",
-            r"such as (.*) or .*, with kernel='precomp", [rffpk.KernelPowerKMeans],
-            then={"kernel": "precomputed"}),
-    Refusal("X", np.dstack(KERNELS), ValueError, "X.shape",
-            r"such as .* or (.*), with kernel='precomp", [rffpk.KernelPowerKMeans],
-            then={"kernel": "precomputed"}),
-    Refusal("X", np.stack(VIEWS), ValueError, "X.shape", FIRST, SEVERAL),
-    Refusal("X", np.dstack(VIEWS), ValueError, "X.shape", LAST, SEVERAL),
-    Refusal("X", ROWS.reshape(N, 2, 2), ValueError, "X.shape",
-            r".*or (.*) if the first axis counts samples", SEVERAL),
+    *(Refusal("X", X, ValueError, "X.shape", *rest) for X, *rest in (
+        (np.stack(KERNELS), FIRST, PRECOMPUTED, {}, GIVEN),
+        (np.dstack(KERNELS), LAST, PRECOMPUTED, {}, GIVEN),
+        (np.dstack(KERNELS), LAST, PRECOMPUTED, GIVEN),
+        (np.stack(KERNELS), r"such as (.*) or .*, with kernel='precomp",
+         [rffpk.KernelPowerKMeans], {}, {"kernel": "precomputed"}),
+        (np.dstack(KERNELS), r"such as .* or (.*), with kernel='precomp",
+         [rffpk.KernelPowerKMeans], {}, {"kernel": "precomputed"}),
+        (np.stack(VIEWS), FIRST, SEVERAL), (np.dstack(VIEWS), LAST, SEVERAL),
+        (ROWS.reshape(N, 2, 2), r".*or (.*) if the first axis counts samples", SEVERAL),
+    )),
     Refusal("X", KERNELS, ValueError, "X", None, SEVERAL),
-    Refusal("X", VIEWS, ANY, "X", r"Pass (.*), which puts", [*ONE[:4], *MAPS]),
-    Refusal("X", [ROWS[:, :1], ROWS[:, 1:]], ANY, "X", r"Pass (.*), which puts",
-            [*ONE[:4], *MAPS]),
-    Refusal("X", [scipy.sparse.csr_array(x) for x in VIEWS], ANY, "X", r"Pass (.*), which puts",
-            [*ONE[:4], *MAPS]),
+    *(Refusal("X", X, ANY, "X", r"Pass (.*), which puts", [*ONE[:4], *MAPS]) for X in (
+        VIEWS, [ROWS[:, :1], ROWS[:, 1:]], [scipy.sparse.csr_array(x) for x in VIEWS])),
     *(Refusal("X", [kind(x) for x in ROWS.T], ValueError, "X: is a list of one-dim",
               r"Pass (.*) for views", [rffpk.RFFMultiKernelPowerKMeans, rffpk.MKKM])
       for kind in (np.array, pd.Series)),
@@ -237,25 +216,18 @@ STACKS = [
             [rffpk.MKKM], first=ROWS),
     Refusal("X", [VIEWS[0].T, VIEWS[1].T[:1]], ANY, "X", None, SEVERAL),
     Refusal("X", [VIEWS[0].T, VIEWS[1].T, VIEWS[1].T[:1]], ANY, r"X\[2\]", None, SEVERAL),
-    *(Refusal("X", np.maximum(pairwise_distances(ROWS, metric=metric), 0), ValueError, "X", OF_D,
-              [rffpk.AverageMKKM], GIVEN) for metric in ("euclidean", "sqeuclidean", "cityblock")),
-    *(Refusal("X", np.maximum(pairwise_distances(ROWS, metric=metric), 0), ValueError, "X", None,
-              PRECOMPUTED, GIVEN) for metric in ("euclidean", "sqeuclidean")),
-    Refusal("X", [np.exp(-pairwise_distances(ROWS)[:, :9]), pairwise_distances(ROWS)[:, :9]],
-            ValueError, r"X\[1\]", None, [rffpk.SMKC], GIVEN),
-    Refusal("X", pairwise_distances(ROWS), ValueError, "X", None,
-            [rffpk.KernelKMeans, rffpk.KernelPowerKMeans], {"kernel": "precomputed"}),
+    *(Refusal("X", X, ValueError, "X", OF_D, [rffpk.AverageMKKM], GIVEN) for X in DISTANCES),
+    *(Refusal("X", X, ValueError, "X", None, PRECOMPUTED, GIVEN) for X in DISTANCES[:2]),
+    Refusal("X", [np.exp(-DISTANCES[0][:, :9]), DISTANCES[0][:, :9]], ValueError, r"X\[1\]", None,
+            [rffpk.SMKC], GIVEN),
+    Refusal("X", DISTANCES[0], ValueError, "X", None, EXACT, {"kernel": "precomputed"}),
     *(Refusal("X", W, ValueError, "X", OF_W, [rffpk.AverageMKKM], GIVEN)
       for W in (KERNELS[0] - np.eye(N), np.maximum(NEAR, NEAR.T),
                 rbf_kernel(ROWS, gamma=0.002) - np.eye(N))),
-    Refusal("X", [ROWS, np.ones((N, 2))], ValueError, r"X\[1\]", None,
-            [cls for cls in FUSED if cls not in (rffpk.CoregSC, rffpk.SMKC)]),
-    Refusal("X", [0 * KERNELS[0], KERNELS[0]], ValueError, r"X\[0\]", None,
-            [cls for cls in FUSED if cls not in (rffpk.CoregSC, rffpk.SMKC)], GIVEN),
+    Refusal("X", [ROWS, np.ones((N, 2))], ValueError, r"X\[1\]", None, SCALED),
+    Refusal("X", [0 * KERNELS[0], KERNELS[0]], ValueError, r"X\[0\]", None, SCALED, GIVEN),
 ]  # fmt: skip
 
-
-# ---- numbers ------------------------------------------------------------------------------------
 
 HOLED = ROWS.copy()
 HOLED[[7, 30], [2, 0]] = np.nan
@@ -277,34 +249,26 @@ NUMBERS = [
             [rffpk.KernelKMeans], {"kernel": "precomputed"}),
     Refusal("X", np.float32([[np.inf, -np.inf], [0, 1]]), ValueError, r"X: .* 1 of 2 rows"),
     Refusal("X", INFINITE, ValueError, "X: .* 1 of 50 rows, first in row 7, column 1"),
-    Refusal("X", np.empty((0, 3)), ValueError, "X"),
-    Refusal("X", [], ValueError, "X"),
-    Refusal("X", None, ValueError, "X"),
+    *(Refusal("X", X, ValueError, "X") for X in (
+        np.empty((0, 3)), [], None, [[1.0], [1.0, 2.0]] * 9, np.empty((20, 0)), ROWS[:, 0],
+        np.array([["a", "b"]] * 20), ROWS + 1j, LARGE,
+    )),
+    *(Refusal("X", X, TypeError, "X") for X in (
+        SECONDS, (ROWS * 1e9).astype("timedelta64[s]"), SECONDS.tolist(),
+        pd.DataFrame({"a": ROWS[:, 0], "b": SECONDS[:, 1]}),
+        pd.DataFrame({"a": pd.date_range("2020", periods=N, tz="UTC"), "b": ROWS[:, 0]}), MASKED,
+        np.zeros(40, dtype=[("a", float), ("b", float)]), np.full((40, 2), {}, dtype=object),
+    )),
     Refusal("X", VECTORS.to_numpy(), ValueError, r"X\[:, 0\]",
             r"(numpy.vstack\(X\[:, 0\]\))"),
     Refusal("X", VECTORS, ValueError, r"X\['v'\]", r"pass (numpy.vstack\(X\['v'\]\))"),
     Refusal("X", VECTORS["v"], ValueError, "X", r"pass (numpy.vstack\(X\))"),
-    Refusal("X", [[1.0], [1.0, 2.0]] * 9, ValueError, "X"),
-    Refusal("X", np.empty((20, 0)), ValueError, "X"),
-    Refusal("X", ROWS[:, 0], ValueError, "X"),
-    Refusal("X", np.array([["a", "b"]] * 20), ValueError, "X"),
-    Refusal("X", ROWS + 1j, ValueError, "X"),
-    Refusal("X", SECONDS, TypeError, "X"),
-    Refusal("X", (ROWS * 1e9).astype("timedelta64[s]"), TypeError, "X"),
-    Refusal("X", SECONDS.tolist(), TypeError, "X"),
-    Refusal("X", pd.DataFrame({"a": ROWS[:, 0], "b": SECONDS[:, 1]}), TypeError, "X"),
-    Refusal("X", pd.DataFrame({"a": pd.date_range("2020", periods=N, tz="UTC"), "b": ROWS[:, 0]}),
-            TypeError, "X"),
     Refusal("X", pd.DataFrame({"a": ROWS[:, 0], "b": pd.Categorical(np.arange(N) % 3)}),
             TypeError, r"X.*\['b'\]"),
     *(Refusal("X", scipy.sparse.csr_array(ROWS), TypeError, "X.* is sparse, .* dense", None, [cls],
               {"kernel": kernel}) for cls, kernel in (
         (rffpk.KernelKMeans, lambda x, y: float(x @ y)), (rffpk.NystroemKernelKMeans, "chi2"))),
-    Refusal("X", MASKED, TypeError, "X"),
     Refusal("X", [ROWS, MASKED], TypeError, r"X\[1\]", None, SEVERAL),
-    Refusal("X", np.zeros(40, dtype=[("a", float), ("b", float)]), TypeError, "X"),
-    Refusal("X", np.full((40, 2), {}, dtype=object), TypeError, "X"),
-    Refusal("X", LARGE, ValueError, "X"),
     Refusal("X", [LARGE, np.ones((27, 1))], ValueError, r"X\[0\]", None, SEVERAL),
     Refusal("X", WORDS, ValueError, "X: .*'Rome' in column 'city'"),
     Refusal("X", WORDS.to_numpy(), ValueError, "X: .*'Rome' in column 1"),
@@ -313,26 +277,16 @@ NUMBERS = [
               [*ONE, *SEVERAL, rffpk.DiffusionMap]) for scale in (1e160, 1e-170)),
     Refusal("X", ROWS * 1e-159, ValueError, "X", None, [rffpk.RFFKernelPowerKMeans]),
 ]  # fmt: skip
+OF_ALL = (-1.0, 0.0, np.nan, 1e308, 1e-280, 1j)
 WEIGHTS = [
-    Refusal("sample_weight", value, error, "sample_weight")
-    for value, error in [
-        (np.ones(N - 1), ValueError), (np.ones((N, 1)), ValueError), (np.full(N, -1.0), ValueError),
-        (np.zeros(N), ValueError), (np.full(N, np.nan), ValueError),
-        (np.full(N, 1e308), ValueError),
-        (np.full(N, 1e-280), ValueError), (np.full(N, 1j), ValueError),
-        (np.r_[1e-40, np.ones(N - 1)], ValueError), (["heavy"] * N, ValueError),
-        (10.0 ** np.linspace(-150, 150, N), ValueError),
-        (10.0 ** np.linspace(-50, 0, N), ValueError), (10**400, ValueError),
-        ([[1, 2], [3]], ValueError), (SECONDS[:, 0], TypeError),
-        (MASKED[:, 0], TypeError),
-    ]
+    *(Refusal("sample_weight", value, ValueError, "sample_weight") for value in (
+        np.ones(N - 1), np.ones((N, 1)), *(np.full(N, number) for number in OF_ALL),
+        np.r_[1e-40, np.ones(N - 1)], ["heavy"] * N, 10.0 ** np.linspace(-150, 150, N),
+        10.0 ** np.linspace(-50, 0, N), 10**400, [[1, 2], [3]],
+    )),
+    *(Refusal("sample_weight", x[:, 0], TypeError, "sample_weight") for x in (SECONDS, MASKED)),
+    Refusal("sample_weight", np.eye(N)[0], ValueError, "sample_weight", None, [*ONE, *SEVERAL]),
 ]  # fmt: skip
-WEIGHTS.append(
-    Refusal("sample_weight", np.eye(N)[0], ValueError, "sample_weight", None, [*ONE, *SEVERAL])
-)
-
-
-# ---- parameters ---------------------------------------------------------------------------------
 
 
 def parameters(argument, *values, classes=None, name=None, rows=ROWS, **options):
@@ -423,7 +377,6 @@ GRAPHS = [
         (ONE[0], ROWS * 1e160, "over", 1.0), (ONE[0], ROWS * 1e-170, "under", 1.0),
         *((MAPS[0], scipy.sparse.csr_array([[1e200], [0.0]]), " over", x) for x in (0.0, 1.0)))),
 ]  # fmt: skip
-EXACT = [rffpk.KernelKMeans, rffpk.KernelPowerKMeans]
 LACKING = np.where(np.eye(4)[::-1] == 1, np.nan, np.eye(4))
 POLYNOMIAL = {"kernel": "polynomial", "gamma": 1.0, "kernel_params": {"degree": 8}}
 SKEW = np.eye(4) + 0.5 * np.eye(4, k=1)

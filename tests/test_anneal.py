@@ -28,19 +28,15 @@ def passes(model):
     return [record for record in model.history_ if "s" in record]
 
 
-MODELS = [
+@pytest.mark.parametrize("model", [
     PowerKMeans(7, random_state=0),
     PowerKMeans(7, annealing=Annealing(start=-0.5, factor=1.04, passes=5), random_state=1),
-    PowerKMeans(7, annealing=Annealing(end=-9.0), random_state=2),
-    PowerKMeans(7, annealing=Annealing(start=-1.0), random_state=2),
-    FuzzyCMeans(7, m=1.3, random_state=0),
-    FuzzyCMeans(7, m=3.0, random_state=0),
+    *(PowerKMeans(7, annealing=given, random_state=2)
+      for given in (Annealing(end=-9.0), Annealing(start=-1.0))),
+    *(FuzzyCMeans(7, m=m, random_state=0) for m in (1.3, 3.0)),
     RFFKernelPowerKMeans(7, random_state=0),
     RFFKernelPowerKMeans(7, kernel="laplacian", gamma="median", random_state=3),
-]
-
-
-@pytest.mark.parametrize("model", MODELS, ids=str)
+], ids=str)  # fmt: skip
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_objective_never_rises(backend, blobs, model, weighted):
     weight = np.random.default_rng(0).uniform(0, 2, 900) if weighted else None
@@ -53,9 +49,8 @@ def test_the_objective_never_rises(backend, blobs, model, weighted):
         moved = before["start"] in disturbed and before["s"] != after["s"]
         softer = after["s"] > before["s"]  # from k-means to a soft end
         swapped = "swap" in (before["stage"], after["stage"])
-        if before["start"] == after["start"] and not (
-            moved or softer or swapped or before["repairs"]
-        ):
+        apart = before["start"] != after["start"] or before["repairs"]
+        if not (apart or moved or softer or swapped):
             compared += 1
             assert after["objective"] <= before["objective"] * (1 + rounding), (before, after)
     assert compared >= 4
@@ -148,9 +143,9 @@ def test_inertia_is_the_kernel_k_means_objective_of_the_labels(backend, blobs):
     X, objective = blobs[0], oracles.kernel_kmeans_objective
     model = PowerKMeans(7, random_state=0).fit(X)
     assert_allclose(model.inertia_, objective(X @ X.T, model.labels_), rtol=1e-9)
-    X = X[:300]
-    hard = {"annealing": Annealing(start=-6e4), "random_state": 0}  # a few passes of k-means
-    model = RFFKernelPowerKMeans(7, gamma=0.01, n_frequencies=4000, **hard).fit(X)
+    X, hard = X[:300], Annealing(start=-6e4)  # a few passes of k-means
+    model = RFFKernelPowerKMeans(7, gamma=0.01, n_frequencies=4000, annealing=hard, random_state=0)
+    model.fit(X)
     phi = model.feature_map_.transform(X)
     assert_allclose(model.inertia_, objective(phi @ phi.T, model.labels_), rtol=1e-9)
     exact = objective(rbf_kernel(X, gamma=0.01), model.labels_)
@@ -160,9 +155,10 @@ def test_inertia_is_the_kernel_k_means_objective_of_the_labels(backend, blobs):
 def test_annealing_leaves_a_local_minimum_of_k_means():
     X, y = make_blobs(600, n_features=2, centers=[[0, 0], [10, 0], [0, 10]], random_state=0)
     start = np.array([[10.0, 0], [10.1, 0], [5.0, 5.0]])
-    stuck = PowerKMeans(3, annealing=Annealing(start=-60000.0), init=start).fit(X)
-    annealed = PowerKMeans(3, annealing=Annealing(start=-1.0), init=start).fit(X)
-    assert annealed.inertia_ < 0.5 * stuck.inertia_
+    stuck, annealed = (
+        PowerKMeans(3, annealing=Annealing(start=s), init=start).fit(X).inertia_ for s in (-6e4, -1)
+    )
+    assert annealed < 0.5 * stuck
 
 
 @pytest.fixture(scope="module")
@@ -196,8 +192,7 @@ def test_close_pairs_far_apart_are_distinct():
     """Four clusters in two pairs, 10^3 times closer within a pair: none coincide."""
     centers = np.array([[-1000, -0.5], [-1000, 0.5], [1000, -0.5], [1000, 0.5]])
     X, _ = make_blobs(400, centers=centers, cluster_std=0.05, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
+    with warnings.catch_warnings(action="error", category=ConvergenceWarning):
         model = PowerKMeans(4, init=centers, annealing=Annealing(start=-60000.0)).fit(X)
     assert passes(model)[-1]["distinct"] == 4
 
@@ -256,8 +251,7 @@ def test_fuzzy_c_means_says_when_it_collapses():
     message = rf"1 of n_clusters=50 clusters .*m_c = 1 - 1/s_c = {fuzzifier:.4g}"
     with pytest.warns(ConvergenceWarning, match=message):
         FuzzyCMeans(50, m=2.0, init=start).fit(X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
+    with warnings.catch_warnings(action="error", category=ConvergenceWarning):
         harder = FuzzyCMeans(50, m=1 + 0.5 * (fuzzifier - 1), random_state=0).fit(X)
     assert [r["distinct"] for r in harder.history_ if "s" in r][-1] == 50
 

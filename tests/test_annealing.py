@@ -15,7 +15,6 @@ from rffpk import Annealing, KernelPowerKMeans, PowerKMeans
 
 X = load_iris().data
 FEATURES = {"n_frequencies": 8}
-# What "paper" stands for in each class, and what else makes its fits small.
 PAPER = (-5.0, 1.04, 3, "objective"), {"init": "k-means", "sample": None}
 EXACT = (-1.0, 1.04, 5, "settled"), {"init": "random"}, {}
 # What "paper" stands for in each class, and what else makes its fits small.

@@ -31,6 +31,13 @@ class Passes:
         self.visited += self.last
         return sums
 
+    def checked(self, theta):
+        """Check the labels by a pass over all rows; return the sums of both passes."""
+        sums = self.sums(theta)
+        whole, outputs = one_pass(self.rows, theta, -np.inf, want=("labels",))
+        assert_array_equal(self.known.labels, outputs["labels"])
+        return sums, whole
+
 
 def mixture(n, k, d, dtype, seed, spread=1.0):
     random = np.random.default_rng(seed)
@@ -43,9 +50,7 @@ def assert_same_passes(rows, theta, passes):
     """Check that bounds leave the labels of Lloyd's iteration, and its sums up to rounding."""
     bounded = Passes(rows)
     for _ in range(passes):
-        sums = bounded.sums(theta)
-        whole, outputs = one_pass(rows, theta, -np.inf, want=("labels",))
-        assert_array_equal(bounded.known.labels, outputs["labels"])
+        sums, whole = bounded.checked(theta)
         tolerance = 100 * float(np.finfo(rows.dtype).eps)
         for name in ("N", "G", "hard"):
             expected = np.asarray(getattr(whole, name))
@@ -83,9 +88,7 @@ def test_bounds_allow_for_the_rounding_of_distances(backend, dtype, tuning):
     rows = column_rows(X.astype(dtype), None, 1, np.zeros(1, dtype))
     passes = Passes(rows)
     for at in (before, theta):
-        passes.sums(at)
-        labels = one_pass(rows, at, -np.inf, want=("labels",))[1]["labels"]
-        assert_array_equal(passes.known.labels, labels)
+        passes.checked(at)
     assert passes.last < rows.n
 
 
@@ -127,11 +130,11 @@ def test_memory_is_that_of_the_bounds_and_of_small_copies(dtype):
 def test_a_fit_is_the_same_with_bounds(tuning, estimator):
     X, _ = mixture(6000, 10, 8, np.float64, 2)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    model = estimator(10, sample=1000, tol=0, max_iter=60, random_state=0)
     models = []
     for rows in (10**9, 1):
         tuning(hardpasses__bounds_rows=rows, hardpasses__bounds_cost=0.0)
-        model = estimator(10, sample=1000, tol=0, max_iter=60, random_state=0)
-        models.append(model.fit(X, sample_weight=weight))
+        models.append(clone(model).fit(X, sample_weight=weight))
     plain, bounded = models
     assert_array_equal(bounded.labels_, plain.labels_)
     assert_allclose(bounded.cluster_centers_, plain.cluster_centers_, rtol=0, atol=1e-10)
@@ -144,8 +147,7 @@ def test_a_fit_is_the_same_with_bounds(tuning, estimator):
 @pytest.mark.parametrize("k", [8, 100])
 @pytest.mark.parametrize("kind", ["typicality", "weights", "missing views"])
 def test_bounds_and_near_centroids_are_not_used_where_they_do_not_hold(tuning, kind, k):
-    """With typicality, learned weights of views, or rows that lack views. Merged centroids, which
-    near ones are used for, are of columns alone: none here."""
+    """Merged centroids, which near ones are used for, are of columns alone: none here."""
     X, random = mixture(1500, 12, 8, np.float64, 3)
     views, typicality = [X[:, :4].copy(), X[:, 4:].copy()], "auto" if kind == "typicality" else None
     if kind == "missing views":
@@ -165,7 +167,6 @@ def test_bounds_and_near_centroids_are_not_used_where_they_do_not_hold(tuning, k
 
 
 def test_bounds_and_near_centroids_are_for_many_rows_whose_passes_are_long():
-    """Typicality, learned weights of views and missing views exclude both."""
     rows = column_rows(np.random.default_rng(0).standard_normal((10**5, 50)), None, 1)
     assert hard_plan(rows, 99).bounded
     assert not hard_plan(rows, 10).bounded and not hard_plan(rows, 1).bounded
@@ -191,19 +192,14 @@ def test_a_cluster_that_nearly_vanishes_has_the_sums_of_what_is_left(dtype, weig
     """One row stays where thousands were: its centroid has no trace of them."""
     random = np.random.default_rng(0)
     X = np.vstack([1000 + random.standard_normal((30_000, 8)), random.standard_normal((30_000, 8))])
-    X[0] = 1020.0
-    weight = None if weights is None else random.uniform(*weights[:2], len(X))
-    if weight is not None:
-        weight[0] = weights[2]
+    X[0], weight = 1020.0, None
+    if weights is not None:
+        weight = np.r_[weights[2], random.uniform(*weights[:2], len(X) - 1)]
     rows = column_rows(X.astype(dtype), weight, 2)
     passes = Passes(rows)
-    shift = rows.shift.astype(np.float64)
-    far = np.stack([X[0], np.zeros(8), np.full(8, 1000.0)]) - shift  # takes the others step by step
-    theta = np.stack([np.full(8, 1001.0), np.zeros(8), np.full(8, 3000.0)]) - shift
-    passes.sums(theta)
-    theta = np.stack([np.full(8, 1001.0), np.zeros(8), np.full(8, 990.0)]) - shift
-    passes.sums(theta)
-    sums, full = passes.sums(far), one_pass(rows, far, -np.inf)[0]
+    for places in ((1001, 0, 3000), (1001, 0, 990), (1020, 0, 1000)):  # takes rows step by step
+        far = np.repeat(np.float64(places)[:, None], 8, axis=1) - rows.shift.astype(np.float64)
+        sums, full = passes.checked(far)
     found, expected = (rows.centroids(each, far) for each in (sums, full))
     assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     assert_allclose(sums.G, full.G, rtol=1e-6)
@@ -219,7 +215,5 @@ def test_bounds_of_sparse_rows_allow_for_the_row_of_most_entries(tuning):
     rows = column_rows(sparse_rows(csr_array(X)), None, 1, np.zeros(1000, np.float32))
     passes = Passes(rows)
     for at in (before * along, before * (1 + 2.0**-12) * along):
-        passes.sums(at)
-        labels = one_pass(rows, at, -np.inf, want=("labels",))[1]["labels"]
-        assert_array_equal(passes.known.labels, labels)
+        passes.checked(at)
     assert passes.last < rows.n

@@ -2,6 +2,7 @@
 
 import warnings
 from itertools import product
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -59,15 +60,13 @@ def test_balanced_designs_are_clustered_by_every_class(name, finds_parts, monkey
     X, k = DESIGNS[name], 2 if name == "circle 3" else 3
     if not finds_parts:
         monkeypatch.setattr(scipy.linalg, "eigh", finding_no_part)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         assert rffpk.DiffusionMap(2, random_state=0).fit_transform(X).shape == (len(X), 2)
         for cls in CLUSTERERS:
             rows = [X, X[:, ::2]] if hasattr(cls(), "kernels") else X
             assert len(cls(k, random_state=0).fit(rows).labels_) == len(X)
         if name == "star":
-            many = rffpk.CoregSC(12, random_state=0).fit(X)
-            assert np.isfinite(many.embedding_).all()
+            assert np.isfinite(rffpk.CoregSC(12, random_state=0).fit(X).embedding_).all()
         assert 1 <= rffpk.select_n_clusters(X, random_state=0).n_clusters <= len(X)
 
 
@@ -84,17 +83,14 @@ def hypercube(d):
 
 
 MULTIPLE = {
-    "identity": lambda: np.eye(400),
-    "multiple of the identity": lambda: 3 * np.eye(400),
-    "zero": lambda: np.zeros((400, 400)),
-    "centered": lambda: np.eye(400) - 1 / 400,
-    "tiny": lambda: 1e-300 * (np.eye(400) - 1 / 400),
-    "huge": lambda: 1e200 * (np.eye(400) - 1 / 400),
+    **{f"{factor} times the identity": lambda f=factor: f * np.eye(400) for factor in (0, 1, 3)},
+    **{f"centered, times {factor}": lambda f=factor: f * (np.eye(400) - 1 / 400)
+       for factor in (1, 1e-300, 1e200)},
     "hypercube": lambda: hypercube(9),
     "groups": lambda: np.kron(np.eye(20), np.ones((20, 20))),
     "eights": lambda: of_spectrum(np.repeat(1.2 ** np.arange(50), 8)),
     "dozens": lambda: of_spectrum(np.r_[np.repeat(np.arange(20, 10.0, -1), 12), np.zeros(280)]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("k", [1, 10, 30])
@@ -108,9 +104,8 @@ def test_leading_eigenvectors_of_multiple_eigenvalues(name, k):
             expected = np.linalg.eigvalsh(matrix / size)[::-1][:k]
         assert_allclose(values / size, expected, atol=1e-9 * np.abs(expected).max() + 1e-300)
         assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-9)
-        assert_allclose(
-            matrix / size @ vectors, vectors * (values / size), atol=1e-8 * max(1, expected[0])
-        )
+        residuals = matrix / size @ vectors - vectors * (values / size)
+        assert_allclose(residuals, 0, atol=1e-8 * max(1, expected[0]))
 
 
 def test_eigenvectors_of_low_rank_are_the_same_each_time():
@@ -123,21 +118,12 @@ def test_eigenvectors_of_low_rank_are_the_same_each_time():
         assert_array_equal(*labels)
 
 
-def failing(error):
-    """Return a function that raises."""
-
-    def raises(*arguments, **options):
-        raise error
-
-    return raises
-
-
 def test_another_driver_follows_one_that_fails(monkeypatch):
     A = np.random.default_rng(0).standard_normal((30, 20))
     S, plain = A.T @ A, scipy.linalg.eigh
     values, vectors = np.linalg.eigh(S)
     singular, plain_svd = np.linalg.svd(A, compute_uv=False), scipy.linalg.svd
-    failed = failing(LinAlgError("no convergence."))
+    failed = Mock(side_effect=LinAlgError("no convergence."))
 
     def only_by_qr(matrix, driver=None, **options):
         return plain(matrix, driver=driver) if driver == "ev" else failed()
@@ -162,6 +148,6 @@ def test_another_driver_follows_one_that_fails(monkeypatch):
 def test_a_full_decomposition_follows_steps_that_do_not_converge(monkeypatch):
     matrix = of_spectrum(np.arange(310.0))
     error = ArpackNoConvergence("no convergence", np.zeros(0), np.zeros((310, 0)))
-    monkeypatch.setattr(linalg, "eigsh", failing(error))
+    monkeypatch.setattr(linalg, "eigsh", Mock(side_effect=error))
     with config.one_blas_thread():
         assert_allclose(linalg.leading_eigenvectors(matrix, 3, 310)[0], [309, 308, 307])

@@ -10,7 +10,7 @@ from contracts.hard_pass import along, coordinates, find_directions
 from contracts.passes import column_rows, passes
 from contracts.passes import make_rows as shifted_rows
 from numpy.testing import assert_allclose
-from passes import UNIT, make_rows, one_pass, tight_groups
+from passes import UNIT, assert_digits, make_rows, one_pass, tight_groups
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
 
@@ -64,7 +64,11 @@ def described(theta, q):
     return directions, coordinates(theta, directions), 1.0
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def with_and_without(rows, theta, q, want=("labels", "nearest")):
+    directions = described(theta, q), None
+    return [one_pass(rows, theta, -np.inf, want=want, directions=each) for each in directions]
+
+
 def test_what_is_left_of_centroids_is_not_shorter_than_it_is(dtype):
     """Not by rounding, either, where nothing is left."""
     theta = around(1, 40, 50, 0.3, dtype)[1].astype(dtype)
@@ -90,33 +94,23 @@ def test_directions_are_found_where_they_pay(tuning):
     assert found.dtype == np.float32
     assert_allclose(found @ found.T, np.eye(len(found)), atol=1e-5)
     random = np.random.default_rng(0)
-    even = random.standard_normal((5000, 128)).astype(np.float32)
+    even = column_rows(random.standard_normal((5000, 128)).astype(np.float32), None, 1)
     alike = random.standard_normal((200, 128)) / 10
-    even = column_rows(even, None, 1)
     assert find_directions(even, alike) is None  # no few directions tell them apart
     assert find_directions(shifted_rows([X, X], 2 * [Identity(X.shape[1])], None, 1), theta) is None
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", GIVEN)
 @pytest.mark.parametrize("unit", [False, True])
 @pytest.mark.parametrize("q", [1, 8, 20])
 def test_labels_and_sums_are_those_of_all_distances(isa, dtype, name, unit, q):
     rows, theta = rows_and_centers(name, dtype, unit, weighted=unit)
-    (sums, results), (all_sums, expected) = (
-        one_pass(rows, theta, -np.inf, want=("labels", "nearest"), directions=each)
-        for each in (described(theta, q), None)
-    )
+    (sums, results), (all_sums, expected) = with_and_without(rows, theta, q)
     np.testing.assert_array_equal(results["labels"], expected["labels"])
     np.testing.assert_array_equal(sums.N, all_sums.N)
     np.testing.assert_array_equal(sums.G, all_sums.G)
-    other, threaded = one_pass(
-        replace(rows, n_threads=3),
-        theta,
-        -np.inf,
-        want=("nearest",),
-        directions=described(theta, q),
-    )
+    three, given = replace(rows, n_threads=3), {"directions": described(theta, q)}
+    other, threaded = one_pass(three, theta, -np.inf, want=("nearest",), **given)
     np.testing.assert_array_equal(threaded["nearest"], results["nearest"])
     assert other.hard == sums.hard
     squares = float((rows.xs[0].astype(float) ** 2).sum(axis=1).max()) if not unit else 4.0
@@ -129,12 +123,8 @@ def test_labels_and_sums_are_those_of_all_distances(isa, dtype, name, unit, q):
 def test_distances_of_tight_groups_have_digits(isa):
     X, theta = tight_groups(500, 40, 60, np.float32)
     rows = make_rows([X], [None], None, 1, [np.zeros(40, np.float32)])
-    some = described(theta, 8)
-    found = one_pass(rows, theta, -np.inf, want=("labels", "nearest"), directions=some)[1]
-    apart = ((X[:, None].astype(float) - theta) ** 2).sum(axis=2)
-    assert_allclose(found["nearest"], apart.min(axis=1), rtol=2**-7)
-    picked = apart[np.arange(500), found["labels"]]
-    assert_allclose(picked, apart.min(axis=1), rtol=2**-7)
+    (_, found), _ = with_and_without(rows, theta, 8)
+    assert_digits(((X[:, None].astype(float) - theta) ** 2).sum(axis=2), **found)
 
 
 @pytest.mark.parametrize("s", [-3.0, -40.0, -1000.0])
@@ -153,28 +143,26 @@ def test_power_means_leave_out_what_rounding_does(isa, name, s):
 def test_a_pass_refuses_directions_that_it_cannot_use(rule):
     X, theta = around(100, 40, 40, 0.2, np.float32)
     theta = theta.astype(np.float32)
-    directions = described(theta, 4)
-    k = 40 if rule == _core.POWER else 8
+    options = {"n_threads": 1, "directions": described(theta, 4)}
+
+    def run(module, k=40, rule=_core.HARD, s=-2.0, **outputs):
+        given = [X], [None], [X.mean(axis=0)], theta[:k], np.ones(1), None, rule, s
+        return module.fused_pass(*given, **options, **outputs)
+
     with pytest.raises(ValueError, match="directions must be None but for"):
-        _core.fused_pass(
-            [X], [None], [X.mean(axis=0)], theta[:k], np.ones(1), None, rule, -2.0, 1,
-            directions=directions,
-        )  # fmt: skip
-    given = [X], [None], [X.mean(axis=0)], theta, np.ones(1), None, _core.HARD, -math.inf, 1
-    ours, twin = (each.fused_pass(*given, directions=directions) for each in (_core, _reference))
+        run(_core, 40 if rule == _core.POWER else 8, rule)
+    ours, twin = (run(module, s=-math.inf) for module in (_core, _reference))
     assert_allclose(ours[0], twin[0], rtol=1e-4, atol=1e-4)
     with pytest.raises(ValueError, match="memberships or distances"):
-        _core.fused_pass(
-            [X], [None], [X.mean(axis=0)], theta, np.ones(1), None, _core.HARD, -2.0, 1,
-            directions=directions, distances=np.empty((100, 40), np.float32),
-        )  # fmt: skip
+        run(_core, distances=np.empty((100, 40), np.float32))
 
 
 @pytest.mark.parametrize("parameters", [{}, {"annealing": Annealing(swaps=0), "sample": 3000}])
 def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters, tuning):
     X = around(6000, 100, 120, 0.05, np.float32)[0]
     tuning(hardpasses__near_work=1)
-    plain = PowerKMeans(120, random_state=0, **parameters).fit(X)
+    model = PowerKMeans(120, random_state=0, **parameters)
+    cost = model.fit(X).inertia_
     tuning(hardpasses__directions_work=1)
     used, fused_pass = [], _core.fused_pass
 
@@ -183,15 +171,14 @@ def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters, tuning):
         return fused_pass(*given, directions=directions, **options)
 
     monkeypatch.setattr(_core, "fused_pass", watched)
-    model = PowerKMeans(120, random_state=0, **parameters).fit(X)
+    model.fit(X)
     assert any(used)
-    used.clear()
     for work in (1, math.inf):  # by bounds, and by all distances
         tuning(hardpasses__directions_work=work)
+        used.clear()
         np.testing.assert_array_equal(model.predict(X), model.labels_)
         assert (True in used) is (work == 1)
-        used.clear()
-    assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-2)
+    assert model.inertia_ == pytest.approx(cost, rel=1e-2)
     assert model.objective_ >= model.inertia_
     apart = ((X[:, None].astype(float) - model.cluster_centers_) ** 2).sum(axis=2)
     least = apart.min(axis=1)
@@ -201,8 +188,5 @@ def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters, tuning):
 
 def test_ties_within_rounding_are_decided_as_by_all_distances(isa):
     rows, theta = rows_and_centers("tight", np.float32)
-    found, expected = (
-        one_pass(rows, theta, -np.inf, want=("labels",), directions=each)[1]["labels"]
-        for each in (described(theta, 1), None)
-    )
-    np.testing.assert_array_equal(found, expected)
+    (_, found), (_, expected) = with_and_without(rows, theta, 1, want=("labels",))
+    np.testing.assert_array_equal(found["labels"], expected["labels"])

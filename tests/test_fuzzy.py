@@ -1,6 +1,7 @@
 """Fuzzy c-means as a function, memberships as initial values, and stored memberships."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import oracles
@@ -19,7 +20,6 @@ X = load_iris().data
 
 
 def alternate(X, u, m, error, maxiter):
-    """Run fuzzy c-means as its update rules say, with memberships (c, n)."""
     objectives = []
     for _ in range(maxiter):
         before = u
@@ -62,6 +62,8 @@ def test_function_draws_memberships_and_leaves_its_arguments():
     assert_array_equal(first.u, second.u)
     assert not np.array_equal(first.u0, cmeans(X, 3, random_state=1).u0)
     assert_allclose(first.u.sum(axis=0), 1)
+    large = cmeans(X, 3, init=np.full((3, 150), 1.7e308) * [[1.0], [0.5], [0.1]])
+    assert_allclose(large.u0.sum(axis=0), 1)
     init = np.ones((3, len(X)))
     init[0] = 5
     init.flags.writeable = False
@@ -70,25 +72,19 @@ def test_function_draws_memberships_and_leaves_its_arguments():
         assert_array_equal(cmeans(X, 3, random_state=0, n_jobs=jobs).u, first.u)
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"c": 0}, "c=0"),
-        ({"c": 151}, "c=151"),
-        ({"m": 1.0}, "m=1.0"),
-        ({"error": -1.0}, "error=-1.0"),
-        ({"maxiter": 0}, "maxiter=0"),
-        ({"n_jobs": 0}, "n_jobs=0"),
-        ({"init": np.ones((150, 3))}, r"^init.shape=\(150, 3\): must be \(3, 150\)"),
-        ({"init": -np.ones((3, 150))}, "^init: has negative numbers or columns of zeros"),
-        ({"init": np.zeros((3, 150))}, "^init: has negative numbers or columns of zeros"),
-        ({"init": np.full((3, 150), np.nan)}, "init: contains NaN"),
-        ({"X": np.full((4, 2), np.inf)}, "X: contains infinity"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, message):
+@pytest.mark.parametrize("name, value, message", [
+    *((name, value, f"{name}={value}") for name, value in (
+        ("c", 0), ("c", 151), ("m", 1.0), ("error", -1.0), ("maxiter", 0), ("n_jobs", 0))),
+    ("init", np.ones((150, 3)), r"^init.shape=\(150, 3\): must be \(3, 150\)"),
+    ("init", -np.ones((3, 150)), "^init: has negative numbers or columns of zeros"),
+    ("init", np.zeros((3, 150)), "^init: has negative numbers or columns of zeros"),
+    ("init", np.full((3, 150), np.nan), "init: contains NaN"),
+    ("X", np.full((4, 2), np.inf), "X: contains infinity"),
+    ("X", X * 1e-170, "underflow"), ("X", X * 1e170, "overflow"),
+])  # fmt: skip
+def test_bad_arguments_are_named(name, value, message):
     with pytest.raises(ValueError, match=message):
-        cmeans(**{"X": X, "c": 3} | arguments)
+        cmeans(**{"X": X, "c": 3} | {name: value})
 
 
 def test_memberships_as_initial_values_of_the_estimator(dtype):
@@ -115,11 +111,11 @@ def test_weights_count_in_the_centroids_of_given_memberships():
 
 
 def test_initial_values_that_are_neither_centroids_nor_memberships_are_refused():
-    for init, message in [
+    for init, message in (
         (np.full((150, 3), 0.5), "init must be >= 0 with rows that sum to one"),
         (np.ones((3, 5)), r"^init.shape=\(3, 5\)"),
         (np.full((150, 3), np.nan), "init: contains NaN"),
-    ]:
+    ):
         with pytest.raises(ValueError, match=message):
             FuzzyCMeans(3, init=init).fit(X)
 
@@ -175,23 +171,24 @@ def test_the_fuzzifier_follows_from_the_rows(d):
 
 def test_an_automatic_fuzzifier_goes_with_all_that_a_number_does():
     rows = make_blobs(**MANY_GROUPS)[0].astype(np.float32)
-    options = {"m": "auto", "random_state": 0}
-    model = FuzzyCMeans(20, **options).fit(rows)
-    weighted = FuzzyCMeans(20, **options).fit(rows, sample_weight=np.full(len(rows), 3.0))
+    new = partial(FuzzyCMeans, 20, m="auto", random_state=0)
+    model = new().fit(rows)
+    weighted = new().fit(rows, sample_weight=np.full(len(rows), 3.0))
     assert weighted.m_ == pytest.approx(model.m_)
-    assert FuzzyCMeans(20, sample=500, **options).fit(rows).m_ == pytest.approx(model.m_, rel=0.05)
-    source = FuzzyCMeans(20, **options).fit(from_array(rows, block_rows=300))
+    assert new(sample=500).fit(rows).m_ == pytest.approx(model.m_, rel=0.05)
+    source = new().fit(from_array(rows, block_rows=300))
     assert_array_equal(source.cluster_centers_, model.cluster_centers_)
-    given = FuzzyCMeans(20, init=model.cluster_centers_, **options).fit(rows)
+    given = new(init=model.cluster_centers_).fit(rows)
     assert given.m_ == pytest.approx(model.m_, rel=0.01)
-    stream = FuzzyCMeans(20, sample=1000, **options)
+    stream = new(sample=1000)
     for batch in np.array_split(rows, 4):
         stream.partial_fit(batch)
     assert stream.m_ == pytest.approx(model.m_, rel=0.05)
-    assert FuzzyCMeans(1, **options).fit(rows).m_ > 1
+    one = new().set_params(n_clusters=1)
+    assert one.fit(rows).m_ > 1
     for metric in ("euclidean", "cosine"):
-        equal = FuzzyCMeans(1, metric=metric, **options).fit(np.full((20, 3), 3, np.float32))
-        assert 1 < equal.m_ < np.inf
+        one.set_params(metric=metric).fit(np.full((20, 3), 3, np.float32))
+        assert 1 < one.m_ < np.inf
 
 
 @pytest.mark.parametrize("m, hint", [(1.6, " m='auto' finds one.$"), (2.0, "m_c = .*auto' finds")])
@@ -203,20 +200,10 @@ def test_warnings_name_the_automatic_fuzzifier(m, hint):
 def test_the_function_takes_an_automatic_fuzzifier():
     rows, y = make_blobs(**MANY_GROUPS)
     m = FuzzyCMeans(20, m="auto", random_state=0).fit(rows).m_
-    found = cmeans(rows, 20, "auto", random_state=0)
-    near = cmeans(rows, 20, m, random_state=0)
+    found, near = (cmeans(rows, 20, each, random_state=0) for each in ("auto", m))
     assert_allclose(found.jm, near.jm, rtol=0.01)
     with pytest.raises((TypeError, ValueError), match="m='low'"):
         cmeans(rows, 20, "low")
-
-
-def test_scales_at_which_squares_underflow_are_refused():
-    with pytest.raises(ValueError, match="underflow"):
-        cmeans(X * 1e-170, 3)
-    with pytest.raises(ValueError, match="overflow"):
-        cmeans(X * 1e170, 3)
-    large = cmeans(X, 3, init=np.full((3, 150), 1.7e308) * [[1.0], [0.5], [0.1]])
-    assert_allclose(large.u0.sum(axis=0), 1)
 
 
 def test_equal_initial_centroids_are_named():

@@ -25,19 +25,15 @@ def named(models):
 
 
 def with_kernel(model, kernel):
-    """Return a new model with this kernel."""
     several = "kernels" in model.get_params()
     return clone(model).set_params(**{"kernels": [kernel]} if several else {"kernel": kernel})
 
 
 RANDOM = np.random.default_rng(0)
 DISTINCT = RANDOM.permutation(np.repeat(RANDOM.standard_normal((3, 4)), 20, axis=0))
-THREE_GROUPS = 5.0 * (np.arange(300) % 3)[:, None] + np.random.default_rng(0).normal(
-    0, 0.3, (300, 2)
-)
-
-
-# ---- offsets ------------------------------------------------------------------------------------
+ROWS = np.random.default_rng(0).standard_normal((40, 3))
+GROUPS = np.arange(300) % 3
+THREE_GROUPS = 5.0 * GROUPS[:, None] + np.random.default_rng(0).normal(0, 0.3, (300, 2))
 
 
 @pytest.mark.parametrize("offset", [1e6, 1.7e9])
@@ -46,7 +42,7 @@ def test_a_common_offset_changes_nothing(model, offset):
     """Times in seconds since 1970: three groups, five seconds apart."""
     far = offset + THREE_GROUPS
     moved, plain = clone(model).fit(far), clone(model).fit(far - offset)
-    assert adjusted_rand_score(np.arange(300) % 3, moved.labels_) == 1
+    assert adjusted_rand_score(GROUPS, moved.labels_) == 1
     assert_allclose(moved.inertia_, plain.inertia_, rtol=1e-4)
     assert_array_equal(moved.predict(far), moved.labels_)
     assert_array_equal(moved.predict(far[:1]), moved.labels_[:1])
@@ -56,7 +52,7 @@ def test_a_common_offset_changes_nothing(model, offset):
 def test_the_linear_kernel_loses_nothing_to_an_offset(model):
     X = 1.7e9 + THREE_GROUPS
     model = with_kernel(model, "linear").fit(X)
-    assert adjusted_rand_score(np.arange(300) % 3, model.labels_) == 1
+    assert adjusted_rand_score(GROUPS, model.labels_) == 1
     assert_array_equal(model.predict(X), model.labels_)
     near = X - X.mean(axis=0)
     within = ((near - (model.dual_coef_ @ near)[model.labels_]) ** 2).sum()
@@ -86,14 +82,10 @@ def test_a_far_row_is_named_and_changes_no_kernel_of_the_median_distance(model):
 @named([cls(3, kernels="du2015", random_state=0) for cls in (rffpk.MKKM, rffpk.SMKC)])
 def test_the_largest_distance_of_a_bank_is_that_of_centered_rows(model):
     X = np.random.default_rng(0).standard_normal((60, 2))
-    gammas = [
-        [kernel.params.get("gamma") for kernel in clone(model).fit(x)._kernels[:7]]
-        for x in (X, X + 1e8)
-    ]
-    assert_allclose(gammas[1], gammas[0], rtol=1e-6)
+    near, far = (clone(model).fit(x)._kernels[:7] for x in (X, X + 1e8))
+    for one, other in zip(near, far, strict=True):
+        assert_allclose(one.params["gamma"], other.params["gamma"], rtol=1e-6)
 
-
-# ---- ties and few distinct rows -----------------------------------------------------------------
 
 CLUSTERERS = [
     rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans,
@@ -122,15 +114,13 @@ def assert_ties_are_broken_alike(model, X):
 @pytest.mark.parametrize("rows", [DISTINCT, np.ones((40, 3))], ids=["three", "one"])
 def test_fewer_distinct_rows_than_clusters(model, rows):
     """Equal rows have equal labels, in a fit and alone, and one warning says what to do."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model = clone(model).fit(rows)
     assert_ties_are_broken_alike(model, rows)
-    count = len(np.unique(rows, axis=0))
     messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
     [message] = [m for m in messages if "of n_clusters=5 clusters have rows" in m]
-    rows_are = "1 distinct row" if count == 1 else f"{count} distinct rows"
-    assert f"has {rows_are}; take n_clusters <= {count}." in message
+    rows_are = "3 distinct rows" if rows is DISTINCT else "1 distinct row"
+    assert f"has {rows_are}; take n_clusters <= {rows_are[0]}." in message
     assert not [w for w in caught if issubclass(w.category, RuntimeWarning)]
 
 
@@ -155,14 +145,8 @@ def test_fitted_labels_are_those_of_predict_with_weights(model, dtype):
         assert_ties_are_broken_alike(fitted, rows)
 
 
-# ---- types --------------------------------------------------------------------------------------
-
-
 ALL = [*CLUSTERERS, rffpk.DiffusionPowerKMeans, *MAPS]
 VIEWS = [rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, *FUSED]
-
-
-ROWS = np.random.default_rng(0).standard_normal((40, 3))
 
 
 def test_a_masked_array_without_masked_entries_is_an_array():
@@ -189,9 +173,6 @@ def test_columns_of_views_have_the_names_and_the_order_of_the_fit(estimator):
             model.predict(frames)
 
 
-# ---- parameters ---------------------------------------------------------------------------------
-
-
 SMALL = {
     "n_clusters": np.int8(100), "n_init": np.int8(2), "max_iter": np.int8(100),
     "n_frequencies": np.int8(100), "n_anchors": np.uint8(120), "n_landmarks": np.int8(110),
@@ -216,8 +197,7 @@ def test_numbers_of_small_types_are_python_numbers(estimator):
     plain = {name: value.item() for name, value in small.items() if name != "annealing"}
     if "annealing" in small:
         plain["annealing"] = rffpk.Annealing(start=-8.0, factor=1.5, passes=2, swaps=3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         expected = estimator(random_state=0, **plain).fit(X)
         warnings.simplefilter("error", RuntimeWarning)
         model = estimator(random_state=0, **small).fit(X)
@@ -275,21 +255,17 @@ assert found - config.available_memory() > 9 << 26, found
 """)
 
 
-@pytest.mark.parametrize(
-    "model, message",
-    [
-        (rffpk.DiffusionMap(n_neighbors=99), "n_neighbors=99: the graph has 30 nodes"),
-        (rffpk.DiffusionPowerKMeans(3, n_neighbors=99), "n_neighbors=99: the graph has 30 nodes"),
-        (rffpk.LKAM(3, n_neighbors=99), "n_neighbors=99: exceeds the 30 rows"),
-        (rffpk.NystroemKernelKMeans(3, n_components=99), "n_components=99: exceeds the rank 30"),
-    ],
-)
-def test_numbers_above_that_of_the_rows_are_named(model, message):
-    with pytest.warns(UserWarning, match=message):
-        clone(model).set_params(random_state=0).fit(ROWS[:30])
-    name = message.partition("=")[0]
-    clone(model).set_params(random_state=0, **{name: 29}).fit(ROWS[:30])
-    if isinstance(model, rffpk.LKAM):
+@pytest.mark.parametrize("cls, name, message", [
+    (rffpk.DiffusionMap, "n_neighbors", "the graph has 30 nodes"),
+    (rffpk.DiffusionPowerKMeans, "n_neighbors", "the graph has 30 nodes"),
+    (rffpk.LKAM, "n_neighbors", "exceeds the 30 rows"),
+    (rffpk.NystroemKernelKMeans, "n_components", "exceeds the rank 30"),
+])  # fmt: skip
+def test_numbers_above_that_of_the_rows_are_named(cls, name, message):
+    with pytest.warns(UserWarning, match=f"{name}=99: {message}"):
+        cls(random_state=0, **{name: 99}).fit(ROWS[:30])
+    cls(random_state=0, **{name: 29}).fit(ROWS[:30])
+    if cls is rffpk.LKAM:
         with pytest.warns(UserWarning, match="n_neighbors=61: exceeds the 60 rows"):
             rffpk.LKAM(3, n_neighbors=61).fit(ROWS[:30], sample_weight=np.full(30, 2))
 
@@ -306,18 +282,15 @@ def test_booleans_are_those_of_python_and_numpy(estimator):
         assert_array_equal(*labels)
 
 
-# ---- fitted models and new rows -----------------------------------------------------------------
-
-
 @pytest.mark.parametrize("estimator", [rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.KernelKMeans])
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "transform", "score"])
 def test_new_rows_are_refused_as_those_of_a_fit(estimator, method):
     with pytest.raises(NotFittedError):
         getattr(estimator(), method)(ROWS)
     model = estimator(2, random_state=0).fit(ROWS.astype(np.float32))
-    large = [[1e308] * 3] if estimator is rffpk.KernelKMeans else [[0, 0, 0], [3e38, -3e38, 3e38]]
-    dtype = np.float64 if estimator is rffpk.KernelKMeans else np.float32
-    for X in (ROWS[:, :2], np.full((2, 3), np.nan), None, {1, 2}, np.array(large, dtype)):
+    large = np.float32([[0, 0, 0], [3e38, -3e38, 3e38]])
+    large = np.full((1, 3), 1e308) if estimator is rffpk.KernelKMeans else large
+    for X in (ROWS[:, :2], np.full((2, 3), np.nan), None, {1, 2}, large):
         with pytest.raises((ValueError, TypeError), match="^X"):
             getattr(model, method)(X)
 
@@ -335,18 +308,13 @@ def test_the_largest_number_of_passes_is_that_of_64_bits(cls):
     assert_array_equal(usual.labels_, most.labels_)
 
 
-@pytest.mark.parametrize(
-    "function, name",
-    [
-        (lambda X: rffpk.cmeans(X, 1), "X"),
-        (lambda X: rffpk.cmeans(HALVES, 2, init=X), "init"),
-        (rffpk.center_kernel, "K"),
-        (rffpk.partition_coefficient, "memberships"),
-        (lambda X: rffpk.xie_beni_index(X, HALVES, np.eye(2)), "X"),
-        (lambda X: rffpk.xie_beni_index(HALVES, HALVES, X), "centers"),
-        (lambda X: rffpk.fuzzy_silhouette(X, HALVES), "X"),
-    ],
-)
+@pytest.mark.parametrize("function, name", [
+    (lambda X: rffpk.cmeans(X, 1), "X"), (lambda X: rffpk.cmeans(HALVES, 2, init=X), "init"),
+    (rffpk.center_kernel, "K"), (rffpk.partition_coefficient, "memberships"),
+    (lambda X: rffpk.xie_beni_index(X, HALVES, np.eye(2)), "X"),
+    (lambda X: rffpk.xie_beni_index(HALVES, HALVES, X), "centers"),
+    (lambda X: rffpk.fuzzy_silhouette(X, HALVES), "X"),
+])  # fmt: skip
 def test_functions_refuse_infinities_of_both_signs_by_name(function, name):
     with pytest.raises(ValueError, match=f"^{name}: contains infinity in 1 of 2 rows, first in"):
         function(np.array([[np.inf, -np.inf], [0, 1]], np.float32))

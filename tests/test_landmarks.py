@@ -1,6 +1,5 @@
 """Landmark features: the compiled pass against its twin, and both against the definition."""
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from passes import make_rows, one_pass, shifted_features
+from scipy.spatial.distance import cdist
 from test_pass import assert_close, assert_same_pass
 
 from rffpk import _core, _reference
@@ -21,11 +21,10 @@ NEAR = ("neighbours", "neighbour_weights")
 
 def definition(x, landmarks):
     """Compute weights of all landmarks, (n, m), in float64 and without shortcuts."""
-    x, y = x.astype(np.float64), landmarks.points.astype(np.float64)
-    z = np.zeros((len(x), len(y)))
-    for row, point in enumerate(x):
-        d = ((point - y) ** 2).sum(axis=1)
-        at = np.lexsort((np.arange(len(y)), d))[: landmarks.n_neighbours]
+    squares = cdist(x, landmarks.points, "sqeuclidean")
+    z = np.zeros(squares.shape)
+    for row, d in enumerate(squares):
+        at = np.argsort(d, kind="stable")[: landmarks.n_neighbours]
         scale = landmarks.scale or (1 / (2 * d[at].mean()) if d[at].any() else 1)
         z[row, at] = np.exp(-scale * (d[at] - d[at].min()))
         z[row, z[row] < 1e-7] = 0
@@ -41,18 +40,29 @@ def draw(n, d, m, r, q, dtype, seed=0, scale=0.0):
 
 def clear(x, landmarks):
     """Return rows whose neighbors, and their order, do not depend on rounding."""
-    y = landmarks.points.astype(np.float64)
-    d = np.sort(_reference.squared_distances(x.astype(np.float64), y), axis=1)
-    size = (np.linalg.norm(x, axis=1) + np.linalg.norm(y, axis=1).max()) ** 2
+    d = np.sort(squared_distances(x, landmarks.points), axis=1)
+    size = (np.linalg.norm(x, axis=1) + np.linalg.norm(landmarks.points, axis=1).max()) ** 2
     gaps = np.diff(d[:, : landmarks.n_neighbours + 1], axis=1).min(axis=1, initial=np.inf)
     return gaps > 100 * np.finfo(x.dtype).eps * size
 
 
-def neighbours(x, landmarks, backend=None, n_threads=1):
-    rows = make_rows([x], [landmarks], None, n_threads)
-    origin = np.zeros((1, landmarks.coordinates.shape[1]))
-    out = one_pass(rows, origin, -np.inf, want=NEAR, backend=backend)[1]
-    return out["neighbours"], out["neighbour_weights"]
+def unshifted_rows(x, landmarks):
+    return make_rows([x], [landmarks], None, 2, [np.zeros(landmarks.coordinates.shape[1], x.dtype)])
+
+
+def neighbours(x, landmarks, backend=None, want=NEAR):
+    rows = unshifted_rows(x, landmarks)
+    out = one_pass(rows, np.zeros((1, len(rows.shift))), -np.inf, want, backend)[1]
+    return [out[name] for name in want]
+
+
+def squared_distances(x, points):
+    return _reference.squared_distances(x.astype(np.float64), points.astype(np.float64))
+
+
+def nearest(x, points, r):
+    """Return the nearest points of each row, the first of equals first."""
+    return np.argsort(squared_distances(x, points), axis=1, kind="stable")[:, :r]
 
 
 def dense(at, weights, m):
@@ -76,17 +86,12 @@ def test_core_agrees_with_its_twin_on_random_shapes(isa, dtype, size, r, scale, 
     x = x[clear(x, landmarks)]
     if not len(x):
         return
-    expected = neighbours(x, landmarks, "numpy")
-    at, weights = neighbours(x, landmarks, "core")
-    assert_array_equal(at, expected[0])
-    assert_close(weights, expected[1], dtype, 1.0)
+    want = (*NEAR, "features") if q else NEAR
+    ours, twin = (neighbours(x, landmarks, name, want) for name in ("core", "numpy"))
+    assert_array_equal(ours[0], twin[0])
+    assert_close(ours[1], twin[1], dtype, 1.0)
     if q:
-        rows, origin = make_rows([x], [landmarks], None, 2, [np.zeros(q, dtype)]), np.zeros((1, q))
-        features = [
-            one_pass(rows, origin, -np.inf, want=("features",), backend=name)[1]["features"]
-            for name in ("core", "numpy")
-        ]
-        assert_close(*features, dtype, float(abs(landmarks.coordinates).max()))
+        assert_close(ours[2], twin[2], dtype, float(abs(landmarks.coordinates).max()))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -126,20 +131,16 @@ def test_features_are_those_of_the_definition(implementation, r, scale):
 def test_of_equally_near_landmarks_the_first_ones_count(implementation, dtype, r):
     """On a grid of whole numbers, with landmarks that are there twice and rows on landmarks."""
     rng = np.random.default_rng(0)
-    points = rng.integers(0, 4, (120, 3))
-    x = rng.integers(-1, 5, (400, 3))
-    d = ((x[:, None] - points) ** 2).sum(axis=2)
-    expected = np.argsort(d, axis=1, kind="stable")[:, :r]
-    landmarks = Landmarks(points.astype(dtype), r, 0.0, points.astype(dtype))
-    at, weights = neighbours(x.astype(dtype), landmarks)
-    assert_array_equal(at, expected)
+    points = rng.integers(0, 4, (120, 3)).astype(dtype)
+    x = rng.integers(-1, 5, (400, 3)).astype(dtype)
+    landmarks = Landmarks(points, r, 0.0, points)
+    at, weights = neighbours(x, landmarks)
+    assert_array_equal(at, nearest(x, points, r))
     assert_close(dense(at, weights, 120), definition(x, landmarks), dtype, 1.0)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0])
-def test_rows_far_away_have_finite_features_of_their_nearest_landmarks(
-    implementation, dtype, scale
-):
+def test_far_rows_have_finite_features_of_their_nearest_landmarks(implementation, dtype, scale):
     x, landmarks = draw(200, 3, 50, 5, 4, dtype, scale=scale)
     x *= 1000
     x = x[clear(x, landmarks)]
@@ -155,8 +156,9 @@ def test_tight_clusters_far_apart_keep_their_weights(implementation):
     """Squared distances of 1e-6 beside squared norms of 1 and more, in float32."""
     rng = np.random.default_rng(0)
     centers = rng.standard_normal((10, 5))
-    points = (centers + 1e-3 * rng.standard_normal((3, 10, 5))).reshape(-1, 5).astype(np.float32)
-    x = (centers + 1e-3 * rng.standard_normal((20, 10, 5))).reshape(-1, 5).astype(np.float32)
+    points, x = (
+        np.float32(centers + 1e-3 * rng.standard_normal((n, 10, 5))).reshape(-1, 5) for n in (3, 20)
+    )
     landmarks = Landmarks(points, 3, 0.0, points)
     at, weights = neighbours(x, landmarks)
     assert_allclose(dense(at, weights, 30), definition(x, landmarks), atol=1e-5)
@@ -176,7 +178,7 @@ def test_neighbours_within_tight_groups_are_found(isa, dtype, r, d):
         for n in (600, 300)
     )
     x = np.r_[x, 1e3 * random.standard_normal((50, d))].astype(dtype)  # and rows far from all
-    squares = _reference.squared_distances(x.astype(float), points.astype(float))
+    squares = squared_distances(x, points)
     found = Neighbourhoods(points, r, 0.0, 1).chosen(x)
     chosen = np.sort(np.take_along_axis(squares, found, axis=1), axis=1)
     parts = np.full((len(x), 1), {"f": 2**-7, "d": 1e-6}[dtype.char])
@@ -214,17 +216,17 @@ def test_the_core_refuses_landmarks_that_do_not_fit():
         _core.fused_pass(*arguments, landmarks=[landmarks], **outputs)
 
     run(good)
-    for name, dtype in itertools.product(("points", "coordinates"), "fd"):
-        with pytest.raises(ValueError, match="must be an aligned C-contiguous"):
-            run(replace(good, **{name: np.zeros((20, 2 + (dtype == "d")), dtype)}))
+    for name in ("points", "coordinates"):
+        for wrong in (np.zeros((20, 2), "f"), np.zeros((20, 3))):
+            with pytest.raises(ValueError, match="must be an aligned C-contiguous"):
+                run(replace(good, **{name: wrong}))
     with pytest.raises(ValueError, match=r"omegas\[0\] must be None"):
         run(good, omega=np.zeros((2, 1)))
     with pytest.raises(ValueError, match="neighbours must be"):
         run(good, neighbours=np.zeros((4, 3), np.int32))
-    for number, rows, largest in ((0, 20, 20), (21, 20, 20), (65, 80, 64), (4, 3, 3)):
-        points = np.zeros((rows, 2))
+    for number, m, largest in ((0, 20, 20), (21, 20, 20), (65, 80, 64), (4, 3, 3)):
         with pytest.raises(ValueError, match=f"n_neighbours={number}: must be from 1 to {largest}"):
-            run(Landmarks(points, number, 0.0, points))
+            run(Landmarks(np.zeros((m, 2)), number, 0.0, np.zeros((m, 2))))
 
 
 @pytest.mark.parametrize(("m", "d", "r"), [(700, 2, 8), (1500, 7, 3), (9700, 3, 5)])
@@ -238,9 +240,7 @@ def test_parts_that_are_left_out_have_none_of_the_nearest(isa, dtype, m, d, r, f
     order = np.argsort(points[:, 0], kind="stable") if not far else np.arange(m)
     for each in (points[order], rng.permutation(points)):
         landmarks = Landmarks(each, r, 0.1, np.zeros((m, 0), dtype))
-        squares = _reference.squared_distances(x.astype(np.float64), each.astype(np.float64))
-        expected = np.argsort(squares, axis=1, kind="stable")[:, :r]
-        assert_array_equal(neighbours(x, landmarks)[0], expected)
+        assert_array_equal(neighbours(x, landmarks)[0], nearest(x, each, r))
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4])
@@ -251,7 +251,7 @@ def test_rounding_leaves_out_no_part_that_is_needed(isa, dtype, offset, m, d):
     points = (points + 0.1 * rng.standard_normal(points.shape)).astype(dtype)
     x = (points[:500] + 0.03 * rng.standard_normal((500, d))).astype(dtype)
     found = neighbours(x, Landmarks(points, 8, 0.1, np.zeros((m, 0), dtype)))[0]
-    squares = ((x.astype(float)[:, None] - points.astype(float)) ** 2).sum(axis=2)
+    squares = cdist(x, points, "sqeuclidean")
     taken, least = (np.sort(each) for each in (np.take_along_axis(squares, found, 1), squares))
     assert_allclose(taken, least[:, :8], rtol=100 * np.finfo(dtype).eps)
 
@@ -274,8 +274,7 @@ def islands(n, d, m, dtype, apart, offset=0.0):
 def test_features_are_the_same_where_rows_begin_and_cease_to_be_ordered(isa, dtype, n, m, d, apart):
     x, landmarks = islands(n, d, m, dtype, apart)
     assert (passes.parts_of(landmarks, x) is not None) == (n >= 1000 and m >= 289 and d <= 128)
-    rows = make_rows([x], [landmarks], None, 2, [np.zeros(3, dtype)])
-    assert_array_equal(unshifted(x, landmarks, 1), shifted_features(rows))
+    assert_array_equal(unshifted(x, landmarks, 1), shifted_features(unshifted_rows(x, landmarks)))
     found = Neighbourhoods(landmarks.points, 8, 5.0, 1).weights(x)
     some = np.array([0, 7, n - 1])
     alone = Neighbourhoods(landmarks.points, 8, 5.0, 1).weights(x[some])
@@ -287,19 +286,17 @@ def test_features_are_the_same_where_rows_begin_and_cease_to_be_ordered(isa, dty
 @pytest.mark.parametrize("d", [2, 20])
 def test_rows_without_a_search_have_the_features_of_one(isa, dtype, d, apart, offset, monkeypatch):
     x, landmarks = islands(4000, d, 700, dtype, apart, offset)
-    rows = make_rows([x], [landmarks], None, 2, [np.zeros(3, dtype)])
-    searched = []
-    real = passes.shifted_features
+    searched, real = [], passes.shifted_features
     monkeypatch.setattr(passes, "shifted_features", lambda r: searched.append(r.n) or real(r))
     found = unshifted(x, landmarks, 1)
-    assert_array_equal(found, shifted_features(rows))
+    assert_array_equal(found, shifted_features(unshifted_rows(x, landmarks)))
     assert sum(searched) < 1000 or apart < 100 or (offset and dtype == np.float32)
 
 
 def test_landmarks_of_the_same_coordinates_give_just_these(dtype, backend):
     x, landmarks = draw(300, 4, 40, 7, 3, dtype)
     alike = replace(landmarks, coordinates=np.repeat(landmarks.coordinates[:1], 40, axis=0))
-    found = shifted_features(make_rows([x], [alike], None, 1, [np.zeros(3, dtype)]))
+    found = shifted_features(unshifted_rows(x, alike))
     assert_array_equal(found, alike.coordinates[:1].repeat(300, axis=0))
 
 
@@ -320,7 +317,6 @@ def test_too_few_landmarks_of_a_group_have_no_reach():
     coordinates = np.r_[landmarks.coordinates, [[9.0] * 3] * 3]
     landmarks = replace(landmarks, points=points, coordinates=coordinates, scale=1e-9)
     x[:500] = 1e3
-    rows = make_rows([x], [landmarks], None, 1, [np.zeros(3)])
     found = unshifted(x, landmarks, 1)
-    assert_array_equal(found, shifted_features(rows))
+    assert_array_equal(found, shifted_features(unshifted_rows(x, landmarks)))
     assert (found[:500] < 8).all()

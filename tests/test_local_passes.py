@@ -11,6 +11,8 @@ from contracts.core import Identity, Unit
 from contracts.hard_pass import Need, add, remove, step
 from contracts.level import FeatureLevel
 from contracts.passes import column_rows, make_rows, one_pass
+from numpy.testing import assert_allclose, assert_array_equal, assert_equal
+from passes import assert_digits, tight_groups
 from sklearn.base import clone
 from sklearn.preprocessing import normalize
 
@@ -36,7 +38,6 @@ def pass_over_all(x, shift, theta, dtype):
     return _core.near_pass(x, False, shift, weight, theta, near, order, ends, 1)[:3]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n", "d", "k", "c", "weighted"), [
     (1000, 37, 20, 5, False), (501, 16, 7, 7, True), (99, 1, 5, 1, True), (300, 130, 50, 16, False),
 ])  # fmt: skip
@@ -48,34 +49,25 @@ def test_passes_are_those_of_the_twin(isa, dtype, n, d, k, c, weighted, unit):
     ours, by_three = (_core.near_pass(x, unit, *others, threads) for threads in (1, 3))
     twin = _reference.near_pass(x, unit, *others)
     for one, other, expected in zip(ours, by_three, twin):
-        np.testing.assert_array_equal(one, other)
+        assert_array_equal(one, other)
         scale = 10 * d if one.dtype == dtype else d
-        np.testing.assert_allclose(one, expected, atol=scale * 20 * np.finfo(dtype).eps)
+        assert_allclose(one, expected, atol=scale * 20 * np.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_first_of_equals_is_the_nearest(isa, dtype):
     x, shift, _, theta, *_ = given(300, 8, 30, 30, False, dtype)
     theta = np.repeat(theta[:10], 3, axis=0)[np.random.default_rng(0).permutation(30)]
     labels, nearest, second = pass_over_all(x, shift, theta, dtype)
     apart = (((x - shift)[:, None] - theta) ** 2).sum(axis=2).argmin(axis=1)
     first = [int(np.flatnonzero((theta == theta[j]).all(axis=1))[0]) for j in apart]
-    np.testing.assert_array_equal(labels, first)
-    np.testing.assert_array_equal(nearest, second)
+    assert_array_equal(labels, first)
+    assert_array_equal(nearest, second)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_distances_of_tight_groups_have_digits(isa, dtype):
-    random = np.random.default_rng(0)
-    centers = np.repeat(1000 * random.standard_normal((15, 20)), 2, axis=0)
-    x = centers[random.integers(30, size=300)] + 0.1 * random.standard_normal((300, 20))
-    x, theta = x.astype(dtype), (centers + 0.1 * random.standard_normal((30, 20))).astype(dtype)
-    labels, nearest, second = pass_over_all(x, np.zeros(20, dtype), theta, dtype)
-    apart = ((x[:, None].astype(float) - theta) ** 2).sum(axis=2)
-    part = {np.float32: 2**-7, np.float64: 2**-24}[dtype]
-    np.testing.assert_allclose(nearest, apart.min(axis=1), rtol=part)
-    np.testing.assert_allclose(second, np.sort(apart)[:, 1], rtol=part)
-    np.testing.assert_allclose(apart[np.arange(300), labels], apart.min(axis=1), rtol=part)
+    x, theta = tight_groups(300, 20, 30, dtype)
+    exact = ((x[:, None].astype(float) - theta) ** 2).sum(axis=2)
+    assert_digits(exact, *pass_over_all(x, np.zeros(20, dtype), theta, dtype))
 
 
 def clustered(n=6000, d=48, k=120, seed=1, dtype=np.float32, apart=1.0):
@@ -85,20 +77,24 @@ def clustered(n=6000, d=48, k=120, seed=1, dtype=np.float32, apart=1.0):
     return X.astype(dtype)
 
 
-def rows_with(X, weight=None, unit=False):
-    """Return rows as a fit makes them."""
+def rows_of(rows):
+    x = rows.xs[0].astype(np.float64)
+    return (normalize(x) if rows.computed else x) - rows.shifts[0]
+
+
+def rows_and_start(weighted=False, unit=False, k=120, **more):
+    """Return rows as a fit makes them, and the first of them as centroids."""
+    X = clustered(**more)
+    weight = np.linspace(0.5, 2, len(X)).astype(X.dtype) if weighted else None
     each = Unit(X.shape[1]) if unit else Identity(X.shape[1])
     rows = make_rows([X], [each], weight, 1, None if unit else [X.mean(axis=0)])
-    return replace(rows, unit_centroids=unit)
+    return replace(rows, unit_centroids=unit), rows_of(rows)[:k]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("unit", [False, True])
 def test_the_objective_falls_and_is_that_of_the_labels(weighted, unit):
-    X, k = clustered(), 120
-    weight = np.linspace(0.5, 2, len(X)).astype(X.dtype) if weighted else None
-    rows = rows_with(X, weight, unit)
-    theta = rows_of(rows)[:k]
+    rows, theta = rows_and_start(weighted, unit)
     state, cost = None, math.inf
     for _ in range(7):  # the first of them over all centroids
         sums, state = step(rows, theta, state, Need())
@@ -107,21 +103,17 @@ def test_the_objective_falls_and_is_that_of_the_labels(weighted, unit):
         cost = state.cost
     exact = one_pass(rows, theta, -math.inf)[0].hard
     assert 0.9 * cost < exact <= cost * (1 + 1e-6)  # random rows are a poor start
-    labels, p = state.labels, 1 if weight is None else weight[:, None].astype(np.float64)
-    N = np.zeros(theta.shape)
-    np.add.at(N, labels, p * rows_of(rows))
-    np.testing.assert_allclose(sums.N, N, atol=1e-2)
+    N, p = np.zeros(theta.shape), np.linspace(0.5, 2, rows.n)[:, None] if weighted else 1
+    np.add.at(N, state.labels, p * rows_of(rows))
+    assert_allclose(sums.N, N, atol=1e-2)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("unit", [False, True])
 def test_rows_that_bounds_decide_keep_their_labels(monkeypatch, dtype, weighted, unit):
     """At centroids that move less and less, as they do at the end of a fit, to the last bit."""
-    X, k = clustered(dtype=dtype), 120
-    weight = np.linspace(0.5, 2, len(X)).astype(dtype) if weighted else None
-    rows, random = rows_with(X, weight, unit), np.random.default_rng(0)
-    theta, visited, plain, bounded = rows_of(rows)[:k], [], None, None
+    rows, theta = rows_and_start(weighted, unit, dtype=dtype)
+    random, visited, plain, bounded = np.random.default_rng(0), [], None, None
     near_pass = _core.near_pass
 
     def watched(x, *given):
@@ -133,49 +125,42 @@ def test_rows_that_bounds_decide_keep_their_labels(monkeypatch, dtype, weighted,
         with monkeypatch.context() as patch:
             patch.setattr(_core, "near_pass", watched)
             same, bounded = step(rows, theta, bounded, Need(bounded=True))
-        np.testing.assert_array_equal(plain.labels, bounded.labels)
-        np.testing.assert_allclose(sums.G, same.G, rtol=1e-12)
-        np.testing.assert_allclose(sums.N, same.N, atol=1e-9 * len(X))
+        assert_array_equal(plain.labels, bounded.labels)
+        assert_allclose(sums.G, same.G, rtol=1e-12)
+        assert_allclose(sums.N, same.N, atol=1e-9 * rows.n)
         assert same.hard == pytest.approx(sums.hard, rel=1e-5)
         theta = rows.centroids(sums, theta) + random.normal(size=theta.shape) * 0.1**turn
-    assert visited[0] == len(X) and sum(visited[1:]) < 15 * len(X) and visited[-1] < len(X) / 10
+    assert visited[0] == rows.n and sum(visited[1:]) < 15 * rows.n and visited[-1] < rows.n / 10
     _, bounded = step(rows, theta, bounded, Need(every=True, bounded=True))
     near, bounded = step(rows, theta, bounded, Need(bounded=True))
     every, bounded = step(rows, theta, bounded, Need(every=True, bounded=True))
-    np.testing.assert_array_equal(near.N, every.N)  # the labels are equal
+    assert_array_equal(near.N, every.N)  # the labels are equal
 
 
 def test_a_pass_leaves_what_it_begins_with_as_it_was():
     """So that a batch of swaps is undone by what was known before. Swaps know no bounds."""
-    rows, need = rows_with(clustered()), Need()
-    theta, found = rows_of(rows)[:120], None
+    (rows, theta), found = rows_and_start(), None
     for _ in range(12):
-        before, kept = found, None if found is None else copy.deepcopy(found)
-        sums, found = step(rows, theta, before, need)
+        before, kept = found, copy.deepcopy(found)
+        sums, found = step(rows, theta, before, Need())
         theta = rows.centroids(sums, theta)
-        np.testing.assert_equal(before and vars(before), kept and vars(kept))
+        assert_equal(before and vars(before), kept and vars(kept))
 
 
 @pytest.mark.parametrize("every", [False, True])
 @pytest.mark.parametrize("bounds", [False, True])
 def test_a_pass_gives_what_is_needed(every, bounds):
     """Whatever is known before: nothing, or a pass of either kind."""
-    rows = rows_with(clustered())
-    theta, before = rows_of(rows)[:120], None
+    (rows, theta), before = rows_and_start(), None
     for _ in range(3):
         _, state = step(rows, theta, before, Need(every=every, second=True))
         assert state.own is not None and (state.other is not None) and state.cost is not None
         assert state.every or not every
         if state.every:
             outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))[1]
-            np.testing.assert_array_equal(state.labels, outputs["labels"])
-            np.testing.assert_allclose(state.other, outputs["second"], rtol=1e-4)
+            assert_array_equal(state.labels, outputs["labels"])
+            assert_allclose(state.other, outputs["second"], rtol=1e-4)
         _, before = step(rows, theta, state, Need(bounded=bounds))
-
-
-def rows_of(rows):
-    x = rows.xs[0].astype(np.float64)
-    return (normalize(x) if rows.computed else x) - rows.shifts[0]
 
 
 def test_centroids_that_are_added_and_removed():
@@ -185,21 +170,21 @@ def test_centroids_that_are_added_and_removed():
     before, state = step(rows, theta[:k], None, Need())
     sums, state = step(rows, theta, add(state, 10), Need())
     assert sums.hard < before.hard
-    np.testing.assert_array_equal(state.labels[: len(theta)], np.arange(len(theta)))
+    assert_array_equal(state.labels[: len(theta)], np.arange(len(theta)))
     sums, state = step(rows, theta, state, Need(every=True))
     outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest"))[1]
-    np.testing.assert_array_equal(state.labels, outputs["labels"])
-    np.testing.assert_array_equal(sums.G, np.bincount(outputs["labels"], minlength=len(theta)))
+    assert_array_equal(state.labels, outputs["labels"])
+    assert_array_equal(sums.G, np.bincount(outputs["labels"], minlength=len(theta)))
     removed = np.arange(k + 10) % 13 == 0
     state = remove(rows, theta, state, removed)
     outputs = one_pass(rows, theta[~removed], -math.inf, want=("labels", "nearest"))[1]
-    np.testing.assert_array_equal(state.labels, outputs["labels"])
+    assert_array_equal(state.labels, outputs["labels"])
 
 
 def test_new_centroids_are_seen_until_as_many_are_removed():
     """The 8 of them that are nearest to each centroid, itself among them."""
-    rows, k, count = rows_with(clustered()), 120, 40
-    theta = rows_of(rows)[: k + count]
+    k, count = 120, 40
+    rows, theta = rows_and_start(k=k + count)
     _, state = step(rows, theta[:k], None, Need())
     state = add(state, count)
     for _ in range(3):
@@ -214,9 +199,7 @@ def test_new_centroids_are_seen_until_as_many_are_removed():
 
 @pytest.mark.parametrize("apart", [0.1, 5.0])
 def test_rows_are_compared_with_all_centroids_while_near_ones_miss_the_nearest(apart):
-    X = clustered(apart=apart)
-    rows, need = rows_with(X), Need(missed=True)
-    theta = rows_of(rows)[:120]
+    (rows, theta), need = rows_and_start(apart=apart), Need(missed=True)
     _, state = step(rows, theta, None, Need())
     strange = replace(state, labels=np.roll(state.labels, 1))
     _, all_seen = step(rows, theta, strange, need)
@@ -227,13 +210,12 @@ def test_rows_are_compared_with_all_centroids_while_near_ones_miss_the_nearest(a
     assert enough.every and enough.few
     _, near = step(rows, theta, enough, need)
     assert not near.every and near.few
-    np.testing.assert_array_equal(near.labels, state.labels)
+    assert_array_equal(near.labels, state.labels)
 
 
 @pytest.mark.parametrize("need", [Need(missed=True), Need(every=True, bounded=True)])
 def test_passes_over_all_centroids_count_every_row_that_near_ones_miss(need):
-    rows = rows_with(clustered(apart=5.0))
-    theta = rows_of(rows)[:120]
+    rows, theta = rows_and_start(apart=5.0)
     _, found = step(rows, theta, None, Need())
     unseen = np.arange(rows.n) % 300 == 1  # not in the sample of rows that decides
     strange = replace(found, labels=np.where(unseen, np.roll(found.labels, 1), found.labels))
@@ -275,12 +257,12 @@ def test_missed_rows_are_looked_for_in_the_second_pass_of_a_stage(always, monkey
 def test_a_fit_ends_at_the_nearest_centroids(always, parameters):
     X = clustered()
     model = PowerKMeans(120, random_state=0, n_jobs=1, **parameters).fit(X)
-    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert_array_equal(model.predict(X), model.labels_)
     means = np.array([X[model.labels_ == j].mean(axis=0) for j in range(120)])
     near = ((X[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
     assert np.mean(near == model.labels_) > 0.99
     again = PowerKMeans(120, random_state=0, n_jobs=3, **parameters).fit(X)
-    np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
+    assert_array_equal(again.cluster_centers_, model.cluster_centers_)
 
 
 @pytest.mark.few(2)
@@ -303,7 +285,7 @@ def test_fits_on_both_sides_of_the_least_work(tuning, part, sample):
     X, k = clustered(3000, 10, 100, apart=50), 100
     tuning(hardpasses__near_work=int(part * k * X.size))
     model = PowerKMeans(k, sample=sample, random_state=0).fit(X)
-    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert_array_equal(model.predict(X), model.labels_)
 
 
 def test_rows_that_are_all_equal_but_few(always):
@@ -318,4 +300,4 @@ def test_the_tolerance_decides_where_a_fit_of_many_clusters_ends(always):
     assert loose.n_iter_ < tight.n_iter_ < 100
     assert tight.inertia_ < loose.inertia_
     means = np.array([X[tight.labels_ == j].mean(axis=0) for j in range(120)])
-    np.testing.assert_allclose(tight.cluster_centers_, means, atol=1e-4)
+    assert_allclose(tight.cluster_centers_, means, atol=1e-4)

@@ -6,7 +6,7 @@ import numpy as np
 import oracles
 import pandas as pd
 import pytest
-from conventions import assert_never_rises, ip_rff_mkpkm
+from conventions import assert_never_rises
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -67,7 +67,29 @@ def model_of(n_clusters=K, allowed=True, **parameters):
     return RFFMultiKernelPowerKMeans(n_clusters, allow_missing_views=allowed, **parameters)
 
 
-# ---- the certificate ----------------------------------------------------------------------------
+def with_bits(rows):
+    """Return the rows with bits for the views that are present, and equal view weights."""
+    has = ~np.stack([np.isnan(x[:, 0]) for x in rows.xs], axis=1)
+    coverage = rows.weight.astype(float) @ has / rows.total_weight
+    present = np.packbits(has, axis=1, bitorder="little")
+    alpha = np.full(len(rows.xs), 1 / coverage.sum())
+    return replace(rows, present=present, coverage=coverage, alpha=alpha)
+
+
+def masked_rows(dtype, typical, n=700):
+    random = np.random.default_rng(0)
+    xs = [(random.standard_normal((n, d)) + 3 * random.integers(0, 3, (n, 1))) for d in (4, 7, 2)]
+    xs = without([x.astype(dtype) for x in xs], lacking(n, 3, 0.4))
+    maps = [None, random.standard_normal((7, 9)).astype(dtype), None]
+    shifts = [np.zeros(F, dtype) for F in (4, 18, 2)]
+    rows = with_bits(make_rows(xs, maps, random.uniform(1, 4, n), 1, shifts))
+    rows = replace(rows, eta=np.array([2.0, 0.5, 3.0]), m=1.7) if typical else rows
+    return rows, shifted_features(rows)[:5].astype(float)
+
+
+def steps(rows, theta, s=-2.0, most=1, **options):
+    options = {"variance": 1.0, "close": (0.0, 0.0)} | options
+    return take_steps(rows, theta, s, tol=-1.0, most=most, **options)
 
 
 @pytest.mark.parametrize("kind", [*MASKS, "none"])
@@ -111,8 +133,7 @@ def test_view_weights_minimise_their_part_of_the_objective(backend, typical, ent
     """sum_l alpha_l c_l + lambda sum_l pi_l alpha_l log(...) with sum_l pi_l alpha_l = 1."""
     rows, theta = masked_rows(np.dtype(float), typical)
     entropy *= rows.total_weight
-    moved = take_steps(rows, theta, -2.0, variance=1.0, tol=-1.0, most=1, close=(0.0, 0.0),
-                       entropy=entropy)  # fmt: skip
+    moved = steps(rows, theta, entropy=entropy)
     sums, pi, edges = moved.sums, rows.coverage, np.cumsum([0, *rows.widths[:-1]])
     squares = np.add.reduceat(sums.N**2, edges, axis=1)
     costs = 5**0.5 * (sums.Q - squares / sums.G).sum(axis=0)
@@ -135,23 +156,11 @@ def test_view_weights_minimise_their_part_of_the_objective(backend, typical, ent
 def test_view_weights_have_a_least_one(backend, scale):
     """With less, float32 would not hold the distances of a row that has no other view."""
     rows, theta = masked_rows(np.dtype(float), False)
-    rows = replace(rows, xs=[rows.xs[0], scale * rows.xs[0], 2 * scale * rows.xs[0]],
-                   maps=[None] * 3, shifts=[np.zeros(4)] * 3)  # fmt: skip
-    rows = with_bits(rows)
-    moved = take_steps(rows, np.tile(theta[:, :4], 3), -2.0, variance=1.0, tol=-1.0, most=1,
-                       close=(0.0, 0.0), entropy=1e-3)  # fmt: skip
+    xs = [factor * rows.xs[0] for factor in (1, scale, 2 * scale)]
+    rows = with_bits(replace(rows, xs=xs, maps=[None] * 3, shifts=[np.zeros(4)] * 3))
+    moved = steps(rows, np.tile(theta[:, :4], 3), entropy=1e-3)
     assert_allclose(moved.alphas[1] @ rows.coverage, 1, rtol=1e-12)
     assert_array_equal(moved.alphas[1][1:], 1e-9)
-
-
-# ---- formulas -----------------------------------------------------------------------------------
-
-
-def features_of(model, xs):
-    """Compute feature vectors of all views by the fitted maps."""
-    maps = model.feature_maps_
-    filled = [np.nan_to_num(x) for x in xs]
-    return [getattr(each, "transform", each)(x) for x, each in zip(filled, maps)]
 
 
 @pytest.mark.promise(like="test_the_objective_never_rises_on_random_masks")
@@ -169,11 +178,11 @@ def test_the_objective_is_that_of_the_formula(views, complete, kernels, possibil
     pi = p @ has / p.sum()
     alpha = model.kernel_weights_ / (pi @ model.kernel_weights_)
     assert_allclose(model.kernel_weights_.sum(), 1)
-    d, phis = np.zeros((N, K)), features_of(model, views)
-    edges = np.cumsum([phi.shape[1] for phi in phis])[:-1]
-    for view, theta in enumerate(np.split(model.cluster_centers_, edges, axis=1)):
-        gaps = ((phis[view][:, None] - theta) ** 2).sum(axis=2)
-        d += has[:, [view]] * alpha[view] * gaps
+    d, theta = np.zeros((N, K)), model.cluster_centers_
+    for view, (x, each) in enumerate(zip(views, model.feature_maps_)):
+        phi = getattr(each, "transform", each)(np.nan_to_num(x))
+        own, theta = np.split(theta, [phi.shape[1]], axis=1)
+        d += has[:, [view]] * alpha[view] * ((phi[:, None] - own) ** 2).sum(axis=2)
     a = has @ alpha
     assert_allclose(p @ a / p.sum(), 1)  # the mean weight of a row
     assert_allclose(model.transform(views), np.sqrt(d / a[:, None]), rtol=1e-6, atol=1e-6)
@@ -192,37 +201,15 @@ def test_the_objective_is_that_of_the_formula(views, complete, kernels, possibil
     assert_array_equal(model.labels_, seen.argmin(axis=1))
 
 
-def with_bits(rows):
-    """Return the rows with bits for the views that are present, and equal view weights."""
-    has = ~np.stack([np.isnan(x[:, 0]) for x in rows.xs], axis=1)
-    coverage = rows.weight.astype(float) @ has / rows.total_weight
-    present = np.packbits(has, axis=1, bitorder="little")
-    alpha = np.full(len(rows.xs), 1 / coverage.sum())
-    return replace(rows, present=present, coverage=coverage, alpha=alpha)
-
-
-def masked_rows(dtype, typical, n=700):
-    random = np.random.default_rng(0)
-    xs = [(random.standard_normal((n, d)) + 3 * random.integers(0, 3, (n, 1))) for d in (4, 7, 2)]
-    xs = without([x.astype(dtype) for x in xs], lacking(n, 3, 0.4))
-    maps = [None, random.standard_normal((7, 9)).astype(dtype), None]
-    shifts = [np.zeros(F, dtype) for F in (4, 18, 2)]
-    rows = with_bits(make_rows(xs, maps, random.uniform(1, 4, n), 1, shifts))
-    rows = replace(rows, eta=np.array([2.0, 0.5, 3.0]), m=1.7) if typical else rows
-    return rows, shifted_features(rows)[:5].astype(float)
-
-
 @pytest.mark.parametrize("s", [-0.7, -5.0, -np.inf])
 @pytest.mark.parametrize("typical", [True, False])
 def test_steps_are_those_of_the_twin(dtype, typical, s):
     rows, theta = masked_rows(dtype, typical)
+    options = {"variance": rows.variance, "close": (1e-8, 1e-12)}
+    options["entropy"] = 0.5 * rows.total_weight
     compiled, expected = (
-        take_steps(
-            rows, theta, s, variance=rows.variance, tol=-1.0, most=6, close=(1e-8, 1e-12),
-            entropy=0.5 * rows.total_weight, backend=name,
-        )
-        for name in ("core", "numpy")
-    )  # fmt: skip
+        steps(rows, theta, s, 6, backend=name, **options) for name in ("core", "numpy")
+    )
     rtol = 5e-3 if dtype == np.float32 else 1e-9
     for record, twin in zip(compiled.steps, expected.steps, strict=True):
         assert_allclose(record[:5], twin[:5], rtol=rtol, atol=rtol * twin[1])
@@ -256,9 +243,6 @@ def test_the_critical_exponent_is_where_the_merged_state_loses_its_stability(typ
             theta = rows.centroids(one_pass(rows, theta, factor * s)[0], theta)
         sizes[factor] = np.abs(theta[0] - theta[1]).max()
     assert sizes[0.9] < 1e-5 and sizes[1.1] > 1e-3, (s, sizes)
-
-
-# ---- what follows -------------------------------------------------------------------------------
 
 
 @pytest.mark.promise(like="test_the_objective_never_rises_on_random_masks")
@@ -303,13 +287,13 @@ def test_new_rows_may_lack_views_that_fitted_rows_had(complete):
 def test_a_view_of_no_weight_labels_the_rows_that_have_no_other():
     random = np.random.default_rng(0)
     y = random.integers(2, size=200)
-    xs = [y[:, None] + 0.1 * random.standard_normal((200, 2)), 50.0 * y[:, None]]
-    xs[1] = xs[1] + random.standard_normal((200, 1))
+    xs = [scale * y[:, None] for scale in (1, 50)]
+    xs = [x + random.normal(0, *more) for x, more in zip(xs, [(0.1, (200, 2)), (1, (200, 1))])]
     lacks = lacking(200, 2, 0.3)
+    xs = [x.astype(np.float32) for x in xs]
     for allowed in (xs, without(xs, lacks)):
-        model = model_of(kernels="linear", typicality=None, weight_entropy=1e-3)
-        model.set_params(n_clusters=2).fit([x.astype(np.float32) for x in allowed])
-        found = model.transform([xs[0].astype(np.float32), np.full((200, 1), np.nan, np.float32)])
+        model = model_of(2, kernels="linear", typicality=None, weight_entropy=1e-3).fit(allowed)
+        found = model.transform([xs[0], np.full((200, 1), np.nan, np.float32)])
         assert model.kernel_weights_[0] < 1e-8 and np.isfinite(found).all()
         assert normalized_mutual_info_score(y, found.argmin(axis=1)) > 0.9
 
@@ -319,7 +303,7 @@ def test_many_clusters(dtype):
     y = np.arange(2400) % 120
     xs = [random.uniform(-20, 20, (120, 4))[y] + random.standard_normal((2400, 4)) for _ in "ab"]
     xs = without([x.astype(dtype) for x in xs], lacking(2400, 2, 0.2))
-    model = ip_rff_mkpkm(120, kernels="linear", allow_missing_views=True, random_state=0)
+    model = model_of(120, kernels="linear", typicality="auto")
     assert normalized_mutual_info_score(y, model.fit(xs).labels_) > 0.9
 
 
@@ -358,8 +342,7 @@ def test_entries_that_are_none_and_columns_of_tables_may_be_missing(views):
 def test_sources_and_collections_give_the_results_of_arrays(complete, kernels, weighted, is_dask):
     xs = [np.tile(x, (9, 1)) for x in complete[0]]
     lacks = lacking(9 * N, 3, 0.3)
-    lacks[:1500, 0] = True  # blocks without a view
-    lacks[:1500, 1:] = False
+    lacks[:1500] = [True, False, False]  # blocks without a view
     xs = without(xs, lacks)
     weight = np.random.default_rng(0).uniform(size=9 * N) if weighted else None
     model = model_of(kernels=kernels, sample=300)
@@ -374,7 +357,8 @@ def test_sources_and_collections_give_the_results_of_arrays(complete, kernels, w
     assert_array_equal(np.asarray(read.predict(sources)), arrays.labels_)
 
 
-# ---- refusals -----------------------------------------------------------------------------------
+def without_first(xs, lacks):
+    return without(xs, np.c_[lacks, np.zeros((N, 2), dtype=bool)])
 
 
 def refused(xs, message, **parameters):
@@ -391,9 +375,8 @@ def test_what_is_refused(complete):
     refused(broken, "infinity")
     nowhere = without(xs, np.arange(N)[:, None] == np.full(3, 5))
     refused(nowhere, "no view of row 5")
-    rare = without(xs, np.c_[np.arange(N) > 2, np.zeros((N, 2), dtype=bool)])
-    refused(rare, r"X has view 0 of 3 rows .* n_clusters=4")
-    unseen = without(xs, np.c_[np.zeros((N, 2), dtype=bool), np.ones(N, dtype=bool)])
+    refused(without_first(xs, np.arange(N) > 2), r"X has view 0 of 3 rows .* n_clusters=4")
+    unseen = without(xs, np.tile([False, False, True], (N, 1)))
     refused(unseen, "X has view 2 of 0 rows")
     refused([xs[0], [None] * N], r"^X\[1\]: is None in all rows\. Pass numpy\.full")
     refused([xs[0], broken[2], nowhere[1]], "noise needs all views of all rows", noise=0.1)
@@ -411,10 +394,8 @@ def test_without_the_parameter_a_missing_view_is_refused_with_a_hint(views):
         (MultiKernelPowerKMeans, " of RFFMultiKernelPowerKMeans"),
         (rffpk.MKKM, " of RFFMultiKernelPowerKMeans"),
     ):
-        hint = (
-            rf"^X\[0\]: contains NaN in .*\. allow_missing_views=True{taker} takes dense rows that"
-        )
-        with pytest.raises(ValueError, match=hint):
+        hint = rf"\. allow_missing_views=True{taker} takes dense rows that"
+        with pytest.raises(ValueError, match=r"^X\[0\]: contains NaN in .*" + hint):
             cls(K).fit(views)
     with pytest.raises(ValueError, match="X: contains NaN") as error:
         rffpk.PowerKMeans(K).fit(views[0])
@@ -423,22 +404,18 @@ def test_without_the_parameter_a_missing_view_is_refused_with_a_hint(views):
 
 
 def test_weights_of_zero_do_not_count(complete):
-    xs = without(complete[0], np.c_[np.arange(N) > 9, np.zeros((N, 2), dtype=bool)])
+    xs = without_first(complete[0], np.arange(N) > 9)
     with pytest.raises(ValueError, match="X has view 0 of 0 rows"):
         model_of().fit(xs, sample_weight=np.arange(N) > 9)
-    outside = without(complete[0], np.c_[np.arange(N) > 470, np.zeros((N, 2), dtype=bool)])
+    outside = without_first(complete[0], np.arange(N) > 470)
     model = model_of().fit(outside, sample_weight=np.arange(N) <= 470)
     assert np.isfinite(model.cluster_centers_).all()
 
 
 @pytest.mark.parametrize("dtype", [int, bool, np.int8, np.float32])
 def test_rows_without_a_view_are_none_beside_rows_of_any_numbers(dtype):
-    numbers = np.random.RandomState(0).randint(0, 2, (60, 6))
-    views = [numbers[:, :3].astype(float), numbers[:, 3:].astype(float)]
-    model = RFFMultiKernelPowerKMeans(
-        3, kernels="rbf", n_frequencies=16, allow_missing_views=True, random_state=0
-    ).fit(views)
-    second = numbers[:2, 3:].astype(float)
+    views = np.split(np.random.RandomState(0).randint(0, 2, (60, 6)).astype(float), 2, axis=1)
+    model, second = model_of(3, kernels="rbf", n_frequencies=16).fit(views), views[1][:2]
     expected = model.predict_proba([np.vstack([views[0][0], np.full(3, np.nan)]), second])
-    row = numbers[0, :3].astype(dtype)
+    row = views[0][0].astype(dtype)
     assert_allclose(model.predict_proba([[row, None], second]), expected, rtol=1e-5)

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from contracts.core import Narrow
+from sklearn.base import clone
 
 import rffpk
 from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core, _reference
@@ -36,29 +37,25 @@ def test_a_pass_over_small_numbers_has_the_bits_of_one_over_float32(isa, dtype, 
     theta = rng.normal(0, 30, (5, shape[1])).astype(np.float32)
     omega = rng.normal(0, 0.02, (shape[1], 3)).astype(np.float32)
     coordinates = rng.normal(0, 1, (5, 6)).astype(np.float32)
-    for rest in (
-        ([None], [shift], theta, np.ones(1), None, 0, -2.0),
-        ([omega], [np.zeros(6, np.float32)], coordinates, np.ones(1), None, 0, -2.0),
-    ):
+    columns, fourier = (None, shift, theta), (omega, np.zeros(6, np.float32), coordinates)
+    for each, origin, centroids in (fourier, columns):
+        rest = [each], [origin], centroids, np.ones(1), None, 0, -2.0
         found, wide = _core.fused_pass([small], *rest, 2), _core.fused_pass([x], *rest, 1)
         assert all(np.array_equal(a, b) for a, b in zip(found, wide))
-        if rest[0][0] is None:
-            twin = _reference.fused_pass([small], *rest)
-            assert all(np.allclose(a, b, rtol=1e-3) for a, b in zip(found, twin))
+    twin = _reference.fused_pass([small], *rest)
+    assert all(np.allclose(a, b, rtol=1e-3) for a, b in zip(found, twin))
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 def test_every_finite_number_is_widened_exactly(isa, kind):
     bits = np.arange(1 << 16, dtype=np.uint16).reshape(-1, 32)
     stored = bits.view(np.float16) if kind == "float16" else bits
-    with np.errstate(invalid="ignore"):
-        finite = np.isfinite(Narrow(stored).copy())
-    x = Narrow(np.where(finite, stored, 0).astype(stored.dtype))
-    features = np.empty(x.shape, np.float32)
-    shift, theta = np.zeros(32, np.float32), np.zeros((1, 32), np.float32)
+    shift, features = np.zeros(32, np.float32), np.empty(bits.shape, np.float32)
     with np.errstate(all="ignore"):
-        _core.fused_pass([x], [None], [shift], theta, np.ones(1), None, 1, -1.0, 1,
-                         features=features)  # fmt: skip
+        finite = np.isfinite(Narrow(stored).copy())
+        x = Narrow(np.where(finite, stored, 0).astype(stored.dtype))
+        given = [x], [None], [shift], shift[None], np.ones(1), None, 1, -1.0, 1
+        _core.fused_pass(*given, features=features)
     assert np.array_equal(features, x.copy())
 
 
@@ -75,23 +72,17 @@ def as_given(small):
     "bfloat16, int8 and uint8 in place, with the bits of a fit in float32.",
 )
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, "bfloat16"])
-@pytest.mark.parametrize(
-    "new",
-    [
-        partial(PowerKMeans, 4, metric="cosine", **FAST),
-        partial(FuzzyCMeans, 4, random_state=0),
-        partial(RFFKernelPowerKMeans, 4, n_frequencies=16, sample=1000, **FAST),
-    ],
-)
-def test_a_fit_has_the_bits_of_one_to_float32(new, dtype):
+@pytest.mark.parametrize("model", [
+    PowerKMeans(4, metric="cosine", **FAST), FuzzyCMeans(4, random_state=0),
+    RFFKernelPowerKMeans(4, n_frequencies=16, sample=1000, **FAST),
+], ids=str)  # fmt: skip
+def test_a_fit_has_the_bits_of_one_to_float32(model, dtype):
     small, x = rows_of(dtype, (24_000, 5))
-    given = as_given(small)
-    assert_same_fit(new(), given, new(), x)
+    assert_same_fit(model, as_given(small), x)
 
 
-def assert_same_fit(first, stored, second, x):
-    """Check that fits to narrow rows and to rows of float32 have the same bits."""
-    first.fit(stored), second.fit(x)
+def assert_same_fit(model, stored, x):
+    first, second = clone(model).fit(stored), clone(model).set_params(n_jobs=1).fit(x)
     assert first.cluster_centers_.dtype == np.float32
     assert np.array_equal(first.cluster_centers_, second.cluster_centers_)
     assert np.array_equal(first.labels_, second.labels_)
@@ -109,11 +100,9 @@ def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(
     monkeypatch, dtype, metric, bounded, tuning
 ):
     """Rows are compared with few of the centroids, or left out of passes by bounds."""
-    tuning(hardpasses__near_work=1)
+    tuning(hardpasses__near_work=math.inf if bounded else 1)
     if bounded:
-        tuning(
-            hardpasses__near_work=math.inf, hardpasses__bounds_rows=1, hardpasses__bounds_cost=0.0
-        )
+        tuning(hardpasses__bounds_rows=1, hardpasses__bounds_cost=0.0)
     name = "fused_pass" if bounded else "near_pass"
     seen, visit = set(), getattr(_core, name)
 
@@ -123,8 +112,8 @@ def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(
 
     monkeypatch.setattr(_core, name, watched)
     small, x = rows_of(dtype, (5000, 16))
-    new = partial(PowerKMeans, 100, metric=metric, sample=2500, tol=0, **FAST)
-    assert_same_fit(new(n_jobs=2), as_given(small), new(n_jobs=1), x)
+    model = PowerKMeans(100, metric=metric, sample=2500, tol=0, n_jobs=2, **FAST)
+    assert_same_fit(model, as_given(small), x)
     assert seen == {type(small), np.ndarray}
 
 

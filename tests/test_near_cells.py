@@ -7,7 +7,7 @@ import pytest
 from contracts.core import laid_out, sparse_rows
 from contracts.graph import NeighbourCount, mutual_neighbours, near_cells
 from contracts.plan import TUNING
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
@@ -50,24 +50,21 @@ def test_the_search_is_that_of_its_twin(isa, dtype, n, m, d, c, p, r):
     x, points, others = given(n, m, d, c, p, dtype)
     by_one, by_three = (_core.nearest_in_cells(x, *others, r, threads) for threads in (1, 3))
     assert_array_equal(by_one, by_three)
-    expected = _reference.nearest_in_cells(x, *others, r)
-    assert_array_equal(by_one < 0, expected < 0)
-    squares = [
+    twin = _reference.nearest_in_cells(x, *others, r)
+    assert_array_equal(by_one < 0, twin < 0)
+    squares, expected = (
         np.where(index < 0, np.inf, _reference.squares_of_pairs(x, points, index))
-        for index in (by_one, expected)
-    ]
-    assert_array_equal(squares[0][:, 0], squares[0].min(axis=1))
+        for index in (by_one, twin)
+    )
+    assert_array_equal(squares[:, 0], squares.min(axis=1))
     eps = np.finfo(dtype).eps
-    squares = [np.sort(each, axis=1) for each in squares]
-    np.testing.assert_allclose(*squares, atol=100 * d * eps, rtol=100 * eps)
+    assert_allclose(np.sort(squares), np.sort(expected), atol=100 * d * eps, rtol=100 * eps)
 
 
 def test_of_equal_points_the_first_ones_are_kept(isa, dtype):
-    x, points = np.zeros((3, 2), dtype), np.ones((150, 2), dtype)
-    center, order = np.zeros((1, 2), dtype), np.arange(150)
-    blocks = laid_out(points, center, order, np.array([0, 150]))
-    visits = np.zeros((3, 1), dtype=np.int32)
-    found = _core.nearest_in_cells(x, center, *blocks, visits, np.arange(3), 64, 1)
+    x, points, visits = np.zeros((3, 2), dtype), np.ones((150, 2), dtype), np.zeros((3, 1), "i4")
+    blocks = laid_out(points, x[:1], np.arange(150), np.array([0, 150]))
+    found = _core.nearest_in_cells(x, x[:1], *blocks, visits, np.arange(3), 64, 1)
     assert_array_equal(found, np.tile(np.arange(64), (3, 1)))
 
 
@@ -80,7 +77,7 @@ def test_distances_of_pairs_are_those_of_the_twin(isa, dtype, n, d, r):
     found, by_three = (_core.squares_of_pairs(x, points, index, threads) for threads in (1, 3))
     assert_array_equal(found, by_three)
     expected = _reference.squares_of_pairs(x, points, index)
-    np.testing.assert_allclose(found, expected, rtol=100 * np.finfo(dtype).eps)
+    assert_allclose(found, expected, rtol=100 * np.finfo(dtype).eps)
     assert_array_equal(found == 0, (x[:, None] == points[index]).all(axis=2))
 
 
@@ -91,10 +88,9 @@ def test_a_row_has_the_same_neighbours_whatever_other_rows_there_are(dtype, d):
     for one, other in zip(vars(cells).values(), vars(cells_of(points, 3)).values()):
         assert_array_equal(one, other)
     found = cells.nearest(points, x, 20, 1)
-    assert_array_equal(found, cells.nearest(points, x, 20, 3))
-    some = np.random.default_rng(2).permutation(900)[:333]
-    assert_array_equal(found[some], cells.nearest(points, x[some], 20, 1))
-    assert_array_equal(found[:1], cells.nearest(points, x[:1], 20, 1))
+    random = np.random.default_rng(2)
+    for some, n_threads in ((slice(None), 3), (random.permutation(900)[:333], 1), ([0], 1)):
+        assert_array_equal(found[some], cells.nearest(points, x[some], 20, n_threads))
 
 
 @pytest.mark.parametrize("d", [6, 100])
@@ -146,14 +142,13 @@ def test_few_rows_are_all_compared_and_of_many_most_neighbours_are_found(n, d, a
 def test_sparse_rows_and_many_neighbours_have_no_cells(tuning):
     tuning(search__cell_landmarks=500)
     few, many = gaussians(600, 1), gaussians(600, 5)
-    for nodes, there in ((few, True), (many, True), (sparse_rows(csr_array(many)), False)):
-        cells = mutual_neighbours(nodes, np.ones(600), COUNT, 1)[0].cells
-        assert (cells is not None) == there
-    nodes = gaussians(2000, 5)
-    most = TUNING.search.cell_visits * TUNING.search.cell_points // 4
-    for r, there in ((most, True), (most + 1, False)):
-        cells = mutual_neighbours(nodes, np.ones(2000), NeighbourCount(r), 1)[0].cells
-        assert (cells is not None) == there
+    nodes, most = gaussians(2000, 5), TUNING.search.cell_visits * TUNING.search.cell_points // 4
+    for rows, count, there in (
+        (few, None, True), (many, None, True), (sparse_rows(csr_array(many)), None, False),
+        (nodes, most, True), (nodes, most + 1, False),
+    ):  # fmt: skip
+        found, *_ = mutual_neighbours(rows, np.ones(rows.shape[0]), NeighbourCount(count), 1)
+        assert (found.cells is not None) == there
 
 
 def test_rows_whose_cells_have_too_few_points_are_compared_with_all(tuning):
@@ -164,7 +159,6 @@ def test_rows_whose_cells_have_too_few_points_are_compared_with_all(tuning):
     assert_array_equal(np.sort(found.chosen(nodes[:40])), np.sort(exact.chosen(nodes[:40])))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_fits_with_cells_find_the_clusters_and_predict_their_labels(tuning, tmp_path, dtype):
     tuning(search__cell_landmarks=3000)
     X, y = make_blobs(4000, 12, centers=5, random_state=0)
@@ -196,4 +190,4 @@ def test_rows_of_the_other_precision_have_the_same_features(tuning, d, fitted, n
     model = DiffusionMap(3, time=10.0, random_state=0).fit(X.astype(fitted))
     features = model.transform(x.astype(new))
     assert features.dtype == new
-    np.testing.assert_allclose(features, model.transform(x.astype(fitted)), rtol=0.05, atol=1e-3)
+    assert_allclose(features, model.transform(x.astype(fitted)), rtol=0.05, atol=1e-3)

@@ -7,12 +7,14 @@ from itertools import product
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import normalize
 
 import rffpk
 from rffpk import Annealing, FuzzyCMeans, KernelKMeans, KernelPowerKMeans, PowerKMeans
@@ -37,6 +39,22 @@ def noisy_rows(n=600, d=5, seed=0):
 X, Y = noisy_rows()
 
 
+def noise_of(rows, k=4, noise="auto", **weights):
+    return PowerKMeans(k, noise=noise, random_state=0).fit(rows, **weights).labels_ == -1
+
+
+def agreeing_noise(cls, k, rows, **parameters):
+    """Return a model whose labels, memberships, scores and predictions agree, and its noise."""
+    model = cls(k, store_memberships=True, random_state=0, **parameters).fit(rows)
+    noisy = model.labels_ == -1
+    assert_array_equal(model.predict(rows), model.labels_)
+    assert_array_equal(model.outlier_scores_ > 0.5, noisy)
+    for u in (model.memberships_, model.predict_proba(rows)):
+        assert_allclose(u.sum(axis=1), ~noisy, rtol=0, atol=1e-6)
+        assert_array_equal(u.sum(axis=1) == 0, noisy)
+    return model, noisy
+
+
 @pytest.mark.promise(
     "Noise",
     "With `noise`, labels, memberships, scores and predictions agree, at most a given share of the "
@@ -45,14 +63,9 @@ X, Y = noisy_rows()
 @pytest.mark.parametrize("cls, parameters", CLASSES)
 @pytest.mark.parametrize("noise", ["auto", 0.1])
 def test_labels_memberships_and_scores_agree(cls, parameters, noise):
-    model = cls(4, noise=noise, store_memberships=True, random_state=0, **parameters).fit(X)
-    noisy = model.labels_ == -1
+    model, noisy = agreeing_noise(cls, 4, X, noise=noise, **parameters)
     assert adjusted_rand_score(Y, model.labels_) > 0.93
-    assert_array_equal(model.predict(X), model.labels_)
-    assert_array_equal(model.outlier_scores_ > 0.5, noisy)
     assert model.outlier_scores_.min() >= 0 and model.outlier_scores_.max() <= 1
-    for u in (model.memberships_, model.predict_proba(X)):
-        np.testing.assert_allclose(u.sum(axis=1), ~noisy, atol=1e-6)
     if noise == 0.1:
         assert noisy.sum() == round(0.1 * len(X))
     far = np.full((1, X.shape[1]), 1e4)
@@ -82,8 +95,7 @@ def quiet_rows():
 
 def test_without_noise_hardly_a_row_is_flagged():
     for rows, most in quiet_rows():
-        labels = PowerKMeans(2, noise="auto", random_state=0).fit(rows).labels_
-        assert (labels == -1).mean() <= most
+        assert noise_of(rows, 2).mean() <= most
 
 
 @pytest.mark.promise(like="test_labels_memberships_and_scores_agree")
@@ -92,10 +104,8 @@ def test_no_centroid_of_many_lies_in_noise():
     centers = random.standard_normal((100, 64))
     y = random.choice(100, 4000, p=random.dirichlet(np.full(100, 5.0)))
     rows = centers[y] + 0.5 * random.standard_normal((4000, 64))
-    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-    rows[:400] = random.standard_normal((400, 64))
-    rows[:400] /= np.linalg.norm(rows[:400], axis=1, keepdims=True)
-    y[:400] = -1
+    rows[:400], y[:400] = random.standard_normal((400, 64)), -1
+    rows = normalize(rows).astype(np.float32)
     model = PowerKMeans(100, noise="auto", random_state=0).fit(rows)
     assert adjusted_rand_score(y, model.labels_) > 0.9
     assert (model.labels_[400:] == -1).mean() < 0.02
@@ -107,13 +117,10 @@ def test_no_centroid_of_many_lies_in_noise():
 def test_a_share_is_one_of_the_weight():
     """Far rows are heavy, so that the share of the weight is not the share of the rows."""
     weight = np.random.default_rng(1).integers(0, 3, len(X)) + 3.0 * (Y == -1)
-    model = PowerKMeans(4, noise=0.2, random_state=0).fit(X, sample_weight=weight)
-    trimmed = weight[model.labels_ == -1].sum()
-    assert 0 <= 0.2 * weight.sum() - trimmed < weight.max()
-    same = PowerKMeans(4, noise=0.2, random_state=0).fit(
-        X[weight > 0], sample_weight=weight[weight > 0]
-    )
-    assert_array_equal(same.labels_ == -1, model.labels_[weight > 0] == -1)
+    noisy, counted = noise_of(X, noise=0.2, sample_weight=weight), weight > 0
+    assert 0 <= 0.2 * weight.sum() - weight[noisy].sum() < weight.max()
+    same = noise_of(X[counted], noise=0.2, sample_weight=weight[counted])
+    assert_array_equal(same, noisy[counted])
 
 
 @pytest.mark.promise(like="test_labels_memberships_and_scores_agree")
@@ -121,13 +128,8 @@ def test_a_share_is_one_of_the_weight():
 def test_rows_at_the_border_of_a_share_are_all_kept(cls, parameters):
     """Whole numbers, many of whose distances are equal."""
     rows = np.round(np.random.default_rng(0).standard_normal((400, 2)) * 2)
-    model = cls(3, noise=0.1, store_memberships=True, random_state=0, **parameters).fit(rows)
-    noisy = model.labels_ == -1
+    model, noisy = agreeing_noise(cls, 3, rows, noise=0.1, **parameters)
     assert 0.05 < noisy.mean() <= 0.1
-    assert_array_equal(model.outlier_scores_ > 0.5, noisy)
-    assert_array_equal(model.predict(rows), model.labels_)
-    for u in (model.memberships_, model.predict_proba(rows)):
-        assert_array_equal(u.sum(axis=1) == 0, noisy)
     assert rffpk.describe(model, rows, n_resamples=0).sizes.sum() == (~noisy).sum()
 
 
@@ -136,13 +138,11 @@ def test_equal_rows_are_all_noise_or_none():
     for copies in (1, 2, 20):
         rows = np.repeat(np.arange(5.0)[:, None], copies, axis=0)
         for share, n in ((0.25, 0), (0.34, 0), (0.4, 2 * copies)):
-            model = PowerKMeans(2, noise=share, random_state=0)
             with nullcontext() if n else pytest.warns(UserWarning, match="marks no row"):
-                assert (model.fit(rows).labels_ == -1).sum() == n
-    assert (PowerKMeans(1, noise="auto").fit(np.ones((30, 2))).labels_ == 0).all()
+                assert noise_of(rows, 2, share).sum() == n
+    assert not noise_of(np.ones((30, 2)), 1).any()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("offset", [0, 100])
 def test_distances_that_are_equal_up_to_rounding_are_no_noise(dtype, offset):
     angle = np.linspace(-np.pi, np.pi, 100, endpoint=False)
@@ -181,8 +181,7 @@ def test_a_few_far_rows_are_noise(n_far):
     rows += random.standard_normal(rows.shape)
     rows[-n_far:] = 1e6 * (1 + random.standard_normal((n_far, 4)))
     for X in (np.vstack([blobs, far]), rows):
-        labels = PowerKMeans(5, noise="auto", random_state=0).fit(X).labels_
-        assert_array_equal(np.flatnonzero(labels == -1), len(X) + np.arange(-n_far, 0))
+        assert_array_equal(np.flatnonzero(noise_of(X, 5)), len(X) + np.arange(-n_far, 0))
 
 
 def rows_with_words(n, d, words, seed):
@@ -234,30 +233,22 @@ def test_words_as_far_apart_as_the_numbers_vary_are_words_whatever_rounding_does
 def test_a_far_row_is_noise_though_its_column_has_two_values():
     rows = np.hstack([noisy_rows()[0], np.zeros((660, 1))])
     rows[7, -1] = 1e4
-    assert PowerKMeans(4, noise="auto", random_state=0).fit(rows).labels_[7] == -1
+    assert noise_of(rows)[7]
 
 
-def distances_to_others(rows):
-    """Compute the distance to the fifth nearest other row from all distances."""
-    squares = np.sort(((rows[:, None] - rows) ** 2).sum(axis=2), axis=1)
-    return np.sqrt(squares[:, 5])
-
-
-def near_copies():
-    """Return rows of many columns, which are compared in single precision; some nearly agree."""
-    random = np.random.default_rng(0)
-    rows = random.standard_normal((700, 40))
-    return np.vstack([rows, rows[:100] + 1e-6 * random.standard_normal((100, 40))])
-
-
-@pytest.mark.parametrize("X", [X, near_copies()], ids=["noisy", "near copies"])
-def test_distances_are_those_to_the_fifth_nearest_other_row(X):
-    model = PowerKMeans(4, noise="auto", random_state=0).fit(X)
-    expected, scores = distances_to_others(X), model.outlier_scores_
+@pytest.mark.parametrize("is_wide", [False, True])
+def test_distances_are_those_to_the_fifth_nearest_other_row(is_wide):
+    """Many columns are compared in single precision; some of their rows nearly agree."""
+    random, rows = np.random.default_rng(0), X
+    if is_wide:
+        rows = random.standard_normal((700, 40))
+        rows = np.vstack([rows, rows[:100] + 1e-6 * random.standard_normal((100, 40))])
+    model = PowerKMeans(4, noise="auto", random_state=0).fit(rows)
+    expected, scores = np.sort(cdist(rows, rows), axis=1)[:, 5], model.outlier_scores_
     threshold = np.median(expected * np.sqrt(1 / scores - 1))
     assert_array_equal(expected > threshold, model.labels_ == -1)
     ratio = (expected / threshold) ** 2
-    np.testing.assert_allclose(scores, ratio / (1 + ratio), rtol=1e-6)
+    assert_allclose(scores, ratio / (1 + ratio), rtol=1e-6)
 
 
 def as_source(rows, pieces=7):
@@ -306,14 +297,14 @@ def test_rows_of_noise_have_the_influence_of_rows_of_weight_zero(cls, parameters
         far = X + 1e6 * (left == 0)[:, None]
         if cls is PowerKMeans and weight is None and noise == 0.1:
             other = cls(4, noise=noise, random_state=0, **parameters).fit(far)
-            np.testing.assert_allclose(other.cluster_centers_, model.cluster_centers_, atol=1e-6)
+            assert_allclose(other.cluster_centers_, model.cluster_centers_, atol=1e-6)
 
 
 def test_noise_beyond_a_sample_has_no_influence(small_sample):
     rows, model = noisy_rows(6000)[0].astype(np.float32), PowerKMeans(4, noise=0.1, random_state=0)
     labels, centers = model.fit(rows).labels_, model.cluster_centers_
     assert_array_equal(model.fit(rows + np.float32(1e6) * (labels == -1)[:, None]).labels_, labels)
-    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-4, atol=1e-3)
+    assert_allclose(model.cluster_centers_, centers, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.promise(
@@ -399,7 +390,6 @@ def test_the_score_of_the_fitted_rows_is_that_of_the_fit(cls, parameters, noise,
     PowerKMeans(4, annealing=Annealing(end=-2.0), metric="cosine"), KernelKMeans(4),
     ip_rff_mkpkm(4, **FEW),
 ], ids=str)  # fmt: skip
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_score_of_the_fitted_rows_without_noise(model, dtype):
     rows = X.astype(dtype)
     model.set_params(random_state=0).fit(rows)
@@ -437,8 +427,7 @@ def test_noise_is_found_in_float32_rows_far_from_the_origin():
     X = make_blobs(300, 3, centers=4, cluster_std=0.5, random_state=1)[0]
     noise = np.random.default_rng(0).uniform(-15, 15, (30, 3))
     X = (np.vstack([X, noise]) + 3e5).astype(np.float32)
-    labels = PowerKMeans(4, noise="auto", random_state=0).fit(X).labels_
-    assert_array_equal(labels == -1, np.arange(330) >= 300)
+    assert_array_equal(noise_of(X), np.arange(330) >= 300)
 
 
 @pytest.mark.promise(
@@ -453,8 +442,7 @@ def test_the_mask_depends_on_columns_and_weights_alone(small_sample, n, noise):
     rows, _ = noisy_rows(n, 2)
     times = np.random.default_rng(0).integers(1, 4, len(rows))
 
-    def mask(X, weight=None, cls=PowerKMeans, parameters=FEW, k=4, seed=0):
-        parameters = {} if cls in (PowerKMeans, rffpk.DiffusionPowerKMeans) else parameters
+    def mask(X, weight=None, cls=PowerKMeans, k=4, seed=0, **parameters):
         model = cls(k, noise=noise, random_state=seed, **parameters)
         return model.fit(X, sample_weight=weight).labels_ == -1
 
@@ -466,7 +454,7 @@ def test_the_mask_depends_on_columns_and_weights_alone(small_sample, n, noise):
     assert_array_equal(mask(rows[::-1], k=30, seed=1)[::-1], expected)
     assert_array_equal(mask(csr_array(rows)), expected)
     for cls, parameters in CLASSES[1:]:
-        assert_array_equal(mask(rows, cls=cls, parameters=parameters), expected)
+        assert_array_equal(mask(rows, cls=cls, **parameters), expected)
 
 
 @pytest.mark.parametrize("n", [
@@ -474,19 +462,18 @@ def test_the_mask_depends_on_columns_and_weights_alone(small_sample, n, noise):
             for n in (19_000, 21_000, 190_000, 230_000, 1_000_000)),
 ])  # fmt: skip
 def test_noise_is_found_among_any_number_of_rows(n):
-    """Of a background with clusters and lines."""
     random = np.random.default_rng(0)
     y = random.choice(6, n, p=[0.3, 0.2, 0.2, 0.12, 0.1, 0.08])
     at = random.uniform(0, 100, (n, 2))  # what is noise
     at[y < 4] = np.array([[20.0, 20], [70, 30], [40, 80], [85, 85]])[y[y < 4]]
     at[y < 4] += random.standard_normal((np.sum(y < 4), 2))
     at[y == 4, 1] = 50 + 0.2 * random.standard_normal(np.sum(y == 4))
-    labels = PowerKMeans(5, noise="auto", random_state=0).fit(at).labels_
-    assert (labels[y == 5] == -1).mean() > 0.75 and (labels[y < 5] == -1).mean() < 0.02
+    noisy = noise_of(at, 5)
+    assert noisy[y == 5].mean() > 0.75 and noisy[y < 5].mean() < 0.02
 
 
 def test_a_place_of_many_rows_that_the_sample_lacks_is_no_noise(tuning):
     tuning(noise__sample_rows=200)
     rows = np.vstack([noisy_rows(3000, 2)[0], np.full((400, 2), 1e3)])
-    labels = PowerKMeans(5, noise="auto", random_state=0).fit(rows).labels_
-    assert (labels[-400:] >= 0).all() and (labels[:-400] == -1).mean() > 0.05
+    noisy = noise_of(rows, 5)
+    assert not noisy[-400:].any() and noisy[:-400].mean() > 0.05

@@ -13,7 +13,7 @@ from contracts.passes import one_pass as one_pass_of_fits
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from passes import make_rows, one_pass, power_constant, tight_groups
+from passes import PART, assert_digits, make_rows, one_pass, power_constant, tight_groups
 from sklearn.base import clone
 
 from rffpk import (
@@ -70,12 +70,10 @@ def assert_same_pass(rows, theta, s):
         "features": (length, 0), "distances": (square, 0), "nearest": (square, steep),
         "second": (square, steep),
     }  # fmt: skip
+    found, known = {**ours._asdict(), **outputs}, {**twin._asdict(), **expected}
     for name, (unit, power) in units.items():
         if name != "second" or len(theta) > 1:
-            pair = [
-                {**sums._asdict(), **out}[name] for sums, out in ((ours, outputs), (twin, expected))
-            ]
-            assert_close(*pair, rows.dtype, unit, power, name)
+            assert_close(found[name], known[name], rows.dtype, unit, power, name)
     assert all(outputs[name].dtype == rows.dtype for name in OUTPUTS[1:])
     shares = (out["memberships"][clear] for out in (outputs, expected))
     assert_close(*shares, rows.dtype, 1, steep)
@@ -85,6 +83,11 @@ def assert_same_pass(rows, theta, s):
         seen = oracles.typical_distances(seen, rows.combined(rows.eta), rows.m)[1]
     picked = np.take_along_axis(seen, outputs["labels"][:, None], 1)[:, 0]
     assert_close(picked, expected["nearest"], rows.dtype, square, 0, "labels")
+
+
+def assert_same_bits(found, expected, names=None):
+    for name in names or expected:
+        assert_array_equal(found[name], expected[name], err_msg=name)
 
 
 shapes = st.tuples(
@@ -148,15 +151,11 @@ def test_any_number_of_views_may_be_missing(implementation, n_views):
     moments = [np.zeros_like(part) for part in sums[:4]]
     for i in range(rows.n):
         views = np.flatnonzero(has[i])
-        one = replace(rows.take(slice(i, i + 1)), present=None)
-        alone = replace(
-            one,
-            xs=[one.xs[v] for v in views],
-            maps=[one.maps[v] for v in views],
-            shifts=[one.shifts[v] for v in views],
-            alpha=one.alpha[views],
-            eta=eta[views],
-        )
+        one = replace(rows.take([i]), present=None, alpha=rows.alpha[views], eta=eta[views])
+        of_views = {
+            name: [getattr(one, name)[v] for v in views] for name in ("xs", "maps", "shifts")
+        }
+        alone = replace(one, **of_views)
         expected, outputs = one_pass(alone, theta[:, spread[i]], -2.0, want=OUTPUTS)
         moments[0][:, spread[i]] += expected.N
         moments[1][:, views] += expected.G[:, None]
@@ -264,10 +263,8 @@ def test_one_pass_has_the_sums_of_the_hard_rule_and_the_power_means(
     both, labels = one_pass(rows, theta, s, want=want, both=True)
     hard, expected = one_pass(rows, theta, -np.inf, want=want)
     power, _ = one_pass(rows, theta, s)
-    for name in ("N", "G", "Q", "hard"):
-        assert_array_equal(getattr(both, name), getattr(hard, name))
-    for name in want:
-        assert_array_equal(labels[name], expected[name])
+    assert_same_bits(both._asdict(), hard._asdict(), ("N", "G", "Q", "hard"))
+    assert_same_bits(labels, expected)
     assert_allclose(both.soft, power.soft, rtol=8 * np.finfo(dtype).eps)
 
 
@@ -278,19 +275,17 @@ def test_same_bits_for_any_number_of_threads(dtype, shape, s, missing, seed):
     rows, theta = problem(n * 13, dims, k, dtype, seed, weighted=True)
     if missing:
         rows, _ = without_some_views(rows, seed)
-    results = []
-    for n_threads in (1, 2, 5):
-        sums, out = one_pass(replace(rows, n_threads=n_threads), theta, s, want=OUTPUTS)
-        results.append([*sums, *out.values()])
-    for other in results[1:]:
-        for a, b in zip(results[0], other):
-            assert_array_equal(a, b)
+    first, *others = (
+        one_pass(replace(rows, n_threads=number), theta, s, want=OUTPUTS) for number in (1, 2, 5)
+    )
+    for sums, out in others:
+        assert_same_bits(sums._asdict() | out, first[0]._asdict() | first[1])
 
 
 @pytest.mark.parametrize("s", [-0.2, -1.0, -3.0, -1000.0, -np.inf])
 def test_rows_on_centroids_have_finite_weights(implementation, dtype, s):
     X = np.repeat(np.arange(12, dtype=dtype).reshape(4, 3) ** 2, 3, axis=0)
-    rows = make_rows([X], [None], None, 1)
+    rows = make_rows([X])
     theta = np.vstack([X[::3], X[:1]]) - rows.shift  # all distances zero somewhere, one twice
     sums, out = one_pass(rows, theta, s, want=("memberships", "distances"))
     assert all(np.isfinite(a).all() for a in (sums.N, sums.G, sums.Q, *out.values()))
@@ -305,16 +300,15 @@ def test_a_large_bandwidth_in_float32_labels_as_in_float64(implementation):
     X = rng.standard_normal((2000, 10))
     X[:, 0] += 6 * rng.integers(4, size=2000)
     omega = rng.standard_normal((10, 60)) / 1000
-    labels, distances = [], []
-    for dtype in (np.float64, np.float32):
-        rows = make_rows([X.astype(dtype)], [omega.astype(dtype)], None, 1)
+    labels = []
+    for dtype in (np.float32, np.float64):
+        rows = make_rows([X.astype(dtype)], [omega.astype(dtype)])
         theta = oracles.rff(X[:5], omega) - rows.shift.astype(np.float64)
         out = one_pass(rows, theta, -3.0, want=("labels", "distances"))[1]
         labels.append(out["labels"])
-        distances.append(out["distances"])
-    assert distances[0].max() < 1e-3
+    assert out["distances"].max() < 1e-3
     # The first rows are the centroids. Elsewhere a label may change only at a tie to 1e-3.
-    ordered = np.sort(distances[0], axis=1)
+    ordered = np.sort(out["distances"], axis=1)
     clear = ordered[:, 0] < (1 - 1e-3) * ordered[:, 1]
     assert clear.mean() > 0.98
     assert_array_equal(labels[0][clear], labels[1][clear])
@@ -322,12 +316,9 @@ def test_a_large_bandwidth_in_float32_labels_as_in_float64(implementation):
 
 @pytest.mark.parametrize("k", [2, 10_000])
 def test_weights_do_not_overflow_at_the_largest_exponent(implementation, k):
-    X = np.zeros((3, 2), dtype=np.float32)
-    X[1] = 1e-15
-    X[2] = 1e15
-    rows = make_rows([X], [None], None, 1)
-    theta = np.zeros((k, 2))
-    theta[1:] = np.linspace(1e-12, 1e12, k - 1)[:, None]
+    X = np.repeat(np.float32([[0], [1e-15], [1e15]]), 2, axis=1)
+    rows = make_rows([X])
+    theta = np.repeat(np.r_[0, np.linspace(1e-12, 1e12, k - 1)][:, None], 2, axis=1)
     for s in (-0.2, -1.0, -20.0):
         sums, out = one_pass(rows, theta, s, want=("memberships",))
         assert np.isfinite(sums.N).all() and np.isfinite(sums.soft)
@@ -347,6 +338,15 @@ def test_the_hard_rule_takes_over_where_the_power_mean_loses_its_digits(backend,
     assert_array_equal(model.predict_proba(0 * X[:1]), [[share, 1 - share]])
 
 
+def peak_of(call):
+    """Return the largest number of bytes that a call takes at a time."""
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
 @pytest.mark.promise("Memory", "The memory of a pass does not grow with the rows.")
 def test_memory_does_not_grow_with_the_rows():
     random, peaks = np.random.default_rng(0), []
@@ -355,10 +355,7 @@ def test_memory_does_not_grow_with_the_rows():
     for n in (50_000, 400_000):
         X = random.standard_normal((n, 4), dtype=np.float32)
         rows = shifted_rows([X], [Fourier(omega)], None, 2)
-        tracemalloc.start()
-        one_pass_of_fits(rows, theta, -2.0)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
+        peaks.append(peak_of(lambda rows=rows: one_pass_of_fits(rows, theta, -2.0)))
     assert peaks[1] <= peaks[0] + 4096
     assert peaks[1] < 400_000 * 4  # less than one number for each row
 
@@ -371,20 +368,13 @@ def test_input_is_read_in_place_and_left_unchanged(tmp_path, dtype, tuning):
     tuning(sampling__rows=500)
     X = np.random.default_rng(0).standard_normal((40_000, 64)).astype(dtype)
     np.save(tmp_path / "X.npy", X)
-    mapped, kept, models = np.load(tmp_path / "X.npy", mmap_mode="r"), X.copy(), []
+    mapped, kept, centers = np.load(tmp_path / "X.npy", mmap_mode="r"), X.copy(), []
     model = PowerKMeans(2, init=X[:2], annealing=Annealing(start=-1e9), sample=500)
     for rows in (X, mapped):
-        tracemalloc.start()
-        models.append(clone(model).fit(rows))
-        models[-1].predict(rows)
-        assert tracemalloc.get_traced_memory()[1] < X.nbytes / 2
-        tracemalloc.stop()
+        assert peak_of(lambda rows=rows: model.fit(rows).predict(rows)) < X.nbytes / 2
+        centers.append(model.cluster_centers_)
     assert_array_equal(X, kept)
-    assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
-
-
-# What rounding may be of a squared distance, wherever it is not of the features.
-PART = {"f": 2**-7, "d": 2**-24}
+    assert_array_equal(*centers)
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -403,47 +393,38 @@ def test_distances_of_tight_groups_have_digits(implementation, dtype, dims, miss
     apart = (x[:, None].astype(float) - theta) ** 2 * np.repeat(rows.alpha, dims)
     exact = (apart * np.repeat(has, dims, axis=1)[:, None]).sum(axis=2)
     _, outputs = one_pass(rows, theta, s, want=OUTPUTS)
-    assert_allclose(outputs["distances"], exact, rtol=PART[dtype.char])
-    assert_allclose(outputs["nearest"], exact.min(axis=1), rtol=PART[dtype.char])
-    assert_allclose(outputs["second"], np.sort(exact)[:, 1], rtol=PART[dtype.char])
-    picked = np.take_along_axis(exact, outputs["labels"][:, None], 1)[:, 0]
-    assert_allclose(picked, exact.min(axis=1), rtol=PART[dtype.char])
+    assert_digits(exact, **{name: outputs[name] for name in ("labels", "nearest", "second")})
+    part = PART[dtype.char]
+    assert_allclose(outputs["distances"], exact, rtol=part)
     if np.isfinite(s):
         shares = exact**s / (exact**s).sum(axis=1, keepdims=True)
-        assert_allclose(outputs["memberships"], shares, atol=2 * PART[dtype.char])
+        assert_allclose(outputs["memberships"], shares, atol=2 * part)
 
 
-MANY = {
-    "apart": lambda x, random: x,
-    "few distinct rows": lambda x, random: x[random.integers(9, size=len(x))],
-    "some of them centroids": lambda x, random: x,
-    "far from the origin": lambda x, random: x + 1e4,
-    "not finite": lambda x, random: x,
-}
-
-
-@pytest.mark.parametrize("kind", MANY)
+@pytest.mark.parametrize(
+    "kind", ["apart", "few distinct", "some are centroids", "far from the origin", "not finite"]
+)
 @pytest.mark.parametrize("k", [1, 31, 32, 33, 37, 300])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_nearest_of_many_centroids_are_the_same_bits_without_distances(isa, dtype, k, kind):
     """They are found in another way if no distances are asked for."""
     rows, theta = problem(333, [(7, 0)], k, dtype, weighted=True)
-    random = np.random.default_rng(k)
-    rows = replace(rows, xs=[MANY[kind](rows.xs[0], random).astype(dtype)])
-    if kind in ("few distinct rows", "some of them centroids"):
-        theta[: k // 2] = rows.xs[0][: k // 2]
+    [x] = rows.xs
+    if kind == "few distinct":
+        x[:] = x[np.random.default_rng(k).integers(9, size=333)]
+    if kind in ("few distinct", "some are centroids"):
+        theta[: k // 2] = x[: k // 2]
+    if kind == "far from the origin":
+        x += 10_000
     if kind == "not finite":
         theta[0] = np.inf if k % 2 else np.nan
-        rows.xs[0][5] = -np.inf
-    few, many = ("labels", "nearest"), ("labels", "nearest", "distances")
+        x[5] = -np.inf
+    few = ("labels", "nearest")
     with np.errstate(invalid="ignore", over="ignore"):
         (sums, found), (expected, asked) = (
-            one_pass(rows, theta, -np.inf, want=want) for want in (few, many)
+            one_pass(rows, theta, -np.inf, want=want) for want in (few, (*few, "distances"))
         )
-    for name in few:
-        assert_array_equal(found[name], asked[name], err_msg=name)
-    for name in sums._fields:
-        assert_array_equal(getattr(sums, name), getattr(expected, name), err_msg=name)
+    assert_same_bits(found, asked, few)
+    assert_same_bits(sums._asdict(), expected._asdict())
 
 
 X = np.arange(8.0).reshape(4, 2)

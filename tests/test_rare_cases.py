@@ -24,9 +24,8 @@ X = np.random.default_rng(0).standard_normal((60, 3))
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_rows_that_are_all_noise_of_the_merged_state_have_no_critical_exponent():
-    model = ip_rff_mkpkm(
-        1, kernels="linear", typicality=rffpk.Typicality(eta=1e-30, m=1.05), random_state=0
-    )
+    typicality = rffpk.Typicality(eta=1e-30, m=1.05)
+    model = ip_rff_mkpkm(1, kernels="linear", typicality=typicality, random_state=0)
     assert oracles.first_exponent(model, [np.array([[0.0], [1.0]])]) == -0.5
 
 
@@ -64,11 +63,9 @@ def test_there_are_two_functions_a_cluster_up_to_two_hundred(k, most):
 
 
 def test_the_reference_refuses_reference_distances_of_another_rule():
-    xs, theta, shift = [X], np.zeros((1, 3)), [np.zeros(3)]
+    origin, rule = np.zeros((1, 3)), _reference.TYPICALITY
     with pytest.raises(ValueError, match="eta must be an array where rule is TYPICALITY"):
-        _reference.fused_pass(
-            xs, [None], shift, theta, np.ones(1), None, _reference.TYPICALITY, -1.0, 1
-        )
+        _reference.fused_pass([X], [None], [origin[0]], origin, np.ones(1), None, rule, -1.0, 1)
 
 
 def test_equal_rows_have_a_reference_distance_of_one():
@@ -86,10 +83,10 @@ def test_a_number_is_the_weight_of_each_row():
 @pytest.mark.parametrize("approximation", ["rff", "nystroem"])
 def test_no_gamma_of_an_approximated_kernel_is_that_of_scikit_learn(approximation):
     model = rffpk.FAMKKM(2, approximation=approximation, max_iter=3, random_state=0)
-    embeddings = [
+    plain, own = (
         model.set_params(kernels=[("rbf", gamma)]).fit([X]).embedding_ for gamma in (None, 1 / 3)
-    ]
-    assert_array_equal(*embeddings)
+    )
+    assert_array_equal(plain, own)
 
 
 def test_a_second_fit_with_a_number_of_frequencies_has_no_error():
@@ -98,10 +95,10 @@ def test_a_second_fit_with_a_number_of_frequencies_has_no_error():
     assert not hasattr(features.set_params(n_frequencies=8).fit(X), "kernel_error_")
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 @pytest.mark.parametrize("gamma", ["mean", "median"])
-def test_one_row_has_a_gamma_of_one(gamma):
-    for kernel in ("rbf", "laplacian"):
-        assert rffpk.RandomFourierFeatures(kernel=kernel, gamma=gamma).fit([[1.0, 2.0]]).gamma_ == 1
+def test_one_row_has_a_gamma_of_one(kernel, gamma):
+    assert rffpk.RandomFourierFeatures(kernel=kernel, gamma=gamma).fit([[1.0, 2.0]]).gamma_ == 1
 
 
 def test_rows_of_one_cluster_are_drawn_opaque():

@@ -48,10 +48,9 @@ def first_exponents(model):
     "X, k, seen", [(ROUND, 3, {2, 4, 5, 1.05}), (TIGHT, 3, {2, 4, 5}), (BLOBS, 7, {2, 4, 1.5})]
 )
 def test_the_factor_follows_the_number_of_passes(X, k, seen):
-    """The factor grows after stages of at most two passes, and shrinks after five or more passes.
+    """It grows after stages of at most two passes, and shrinks after five, from 1.05 to 1.5.
 
-    It stays between 1.05 and 1.5. A stage ends where centroids move by at most 0.003, or after ten
-    passes.
+    A stage ends where centroids move by at most 0.003, or after ten passes.
     """
     found = [stage for stage in stages(fit(X, k, 1)) if stage[0] == "anneal"]
     factor, cases = 1.2, set()
@@ -101,9 +100,7 @@ def test_annealing_ends_where_the_power_mean_is_nearly_the_minimum(X):
 def test_a_final_exponent_is_reached_and_kept(tol):
     model = fit(ROUND, n_init=1, tol=tol, start=-1.0, end=-3.0, factor=2.0, passes=5)
     found = stages(model)
-    assert [each[:2] for each in found] == [
-        ("anneal", -1), ("anneal", -2), ("anneal", -3), ("settle", -3)
-    ]  # fmt: skip
+    assert [each[:2] for each in found] == [*(("anneal", -s) for s in (1, 2, 3)), ("settle", -3)]
     shifts = [r["shift"] for r in found[-1][2]]
     assert shifts[-1] <= tol < min(shifts[:-1]) and model.s_ == -3
 
@@ -183,21 +180,18 @@ def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent():
     """Plain k-means has none: it takes that of the last start."""
     kinds = set()
     for seed in range(8):
-        model = fit(BLOBS, 3, 3, seed)
-        costs = [record["objective"] for record in starts(model)]
-        outcomes = [record["outcome"] for record in starts(model)]
-        kept = int(np.argmin(costs))
+        records = starts(model := fit(BLOBS, 3, 3, seed))
+        kept = int(np.argmin([record["objective"] for record in records]))
+        outcomes = [record["outcome"] for record in records]
         assert outcomes.index("kept") == kept and outcomes.count("kept") == 1
-        kind = starts(model)[kept]["kind"]
-        last = kept if kind != "k-means++" else len(costs) - 1
+        kind = records[kept]["kind"]
+        last = kept if kind != "k-means++" else len(records) - 1
         assert model.s_ == [r["s"] for r in passes(model, last) if r["stage"] == "anneal"][-1]
         kinds.add(kind)
     assert "k-means++" in kinds and len(kinds) > 1
     equal = fit(np.repeat(np.eye(4), 5, axis=0), 4, 5)  # all starts cost nothing
     assert_array_equal([record["outcome"] == "kept" for record in starts(equal)], np.arange(5) == 0)
 
-
-# ---- stages without any rows: which follow from given ends of those before ----------------------
 
 ADAPTIVE = Schedule(start=-1.0, end=-math.inf, max_iter=1000, tol=1e-4)
 SOFT = Step(0.5, 1.0, 1.0, 0.0, 0.0, 2, False, 0.0)
@@ -207,12 +201,11 @@ class Given:
     """What makes no steps: its stages end as they are given, the first first."""
 
     def __init__(self, ends, dtype):
-        self.ends, self.stages = [*reversed(ends)], []
-        self.rows = SimpleNamespace(dtype=dtype)
+        self.ends, self.stages, self.rows = iter(ends), [], SimpleNamespace(dtype=dtype)
 
     def follow(self, state, stage):
         self.stages.append(stage)
-        return state, StageEnd(*self.ends.pop())
+        return state, StageEnd(*next(self.ends))
 
 
 def run(start, ends, best=math.inf, dtype=np.float64):
@@ -220,12 +213,10 @@ def run(start, ends, best=math.inf, dtype=np.float64):
 
     Each end is a result and a number of steps. None if the start goes on after the last.
     """
-    if isinstance(start, Schedule):
-        start = Start("given", start)
     given = Given(ends, dtype)
     try:
-        return given.stages, anneal(given, None, start, best)[1]
-    except IndexError:
+        return given.stages, anneal(given, None, Start("given", start), best)[1]
+    except StopIteration:
         return given.stages, None
 
 
@@ -263,9 +254,7 @@ def test_the_papers_protocol_ends_by_the_objective(objectives, passes):
                         noise=0.02)  # fmt: skip
     stages, end = run(schedule, [(SOFT._replace(objective=f), 1) for f in objectives])
     assert [stage.s for stage in stages] == ([-1, -1, -2, -2] if passes == 2 else [-1] * 3)
-    assert [stage.noise for stage in stages] == [
-        0.0 if i % passes else 0.02 for i in range(len(stages))
-    ]
+    assert all(stage.noise == (0 if i % passes else 0.02) for i, stage in enumerate(stages))
     assert all(stage.name == "anneal" and stage.most == 1 for stage in stages)
     assert end.s == stages[-1].s and end.converged
 

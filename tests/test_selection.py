@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.cluster import contingency_matrix
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import kneighbors_graph
 from sklearn.pipeline import make_pipeline
@@ -61,8 +62,8 @@ def test_five_blobs_are_five_clusters(cls, tmp_path):
     assert_same(rffpk.load(tmp_path / "model").selection_, selection)
     source = cls("auto", random_state=0).fit(lambda: iter([X[:150], X[150:]]))
     assert source.n_clusters_ == 5
-    assert cls(3, random_state=0).fit(X).n_clusters_ == 3
-    assert not hasattr(model.set_params(n_clusters=3).fit(X), "selection_")
+    assert model.set_params(n_clusters=3).fit(X).n_clusters_ == 3
+    assert not hasattr(model, "selection_")
 
 
 def test_sparse_rows_pipelines_and_batches():
@@ -214,11 +215,12 @@ def test_weights_of_kernels():
     K, weight = X @ X.T, (Y > 1) * 1.0
     found = select_n_clusters(K, metric="kernel", sample_weight=weight, random_state=0)
     assert found.n_clusters == 3 and (Y[found.rows] > 1).all()
-    for model, rows in (
-        (rffpk.KernelPowerKMeans("auto", kernel="precomputed", random_state=0), K),
-        (KernelKMeans("auto", random_state=0), X), (PowerKMeans("auto", random_state=0), X),
+    for cls, rows, more in (
+        (rffpk.KernelPowerKMeans, K, {"kernel": "precomputed"}),
+        (KernelKMeans, X, {}), (PowerKMeans, X, {}),
     ):  # fmt: skip
-        assert model.fit(rows, sample_weight=weight).n_clusters_ == 3
+        model = cls("auto", random_state=0, **more).fit(rows, sample_weight=weight)
+        assert model.n_clusters_ == 3
 
 
 def test_coordinates_have_the_distances_of_a_kernel():
@@ -246,9 +248,7 @@ def test_nested_groups_have_levels():
         selection.levels, selection.levels[1:], selection.parents, selection.shares
     ):
         labels = [selection.labels[[*selection.numbers].index(k)] for k in (few, many)]
-        inside = np.array(
-            [np.bincount(labels[0][labels[1] == j], minlength=few) for j in range(many)]
-        )
+        inside = contingency_matrix(labels[1], labels[0])
         assert_array_equal(parent, inside.argmax(axis=1))
         assert_array_equal(share, inside.max(axis=1) / inside.sum(axis=1))
 
@@ -271,10 +271,7 @@ def counted_rows():
         yield rows + 1e-6 * random.standard_normal(rows.shape), k, {}
     for n in (100, 1000):  # rings
         random = np.random.RandomState(n)
-        for angle in (
-            np.linspace(0, 2 * np.pi, n, endpoint=False),
-            random.uniform(0, 2 * np.pi, n),
-        ):
+        for angle in (2 * np.pi * np.arange(n) / n, random.uniform(0, 2 * np.pi, n)):
             ring = np.column_stack([np.cos(angle), np.sin(angle)])
             yield ring + 0.05 * random.standard_normal(ring.shape), 1, {}
     rows = np.repeat(np.eye(4)[:3], 100, axis=0) + 0.05 * random.standard_normal((300, 4))
@@ -294,14 +291,10 @@ def test_copies_are_weights(seed):
     blobs = make_blobs(300, 3, centers=4, random_state=seed)[0]
     for views in ([moons], [csr_array(blobs)], [moons, blobs]):
         four = [view[np.repeat(np.arange(300), 4)] for view in views]
-        numbers = {
-            select_n_clusters(
-                rows if len(rows) > 1 else rows[0], sample_weight=weight, random_state=0
-            ).n_clusters
-            for rows, weight in (
-                (views, np.full(300, 4.0)), (four, None), (four, np.arange(1200) % 4 * 1.0)
-            )
-        }  # fmt: skip
+        numbers = set()
+        for rows, p in ((views, np.full(300, 4.0)), (four, None), (four, np.arange(1200) % 4.0)):
+            rows = rows if len(rows) > 1 else rows[0]
+            numbers.add(select_n_clusters(rows, sample_weight=p, random_state=0).n_clusters)
         assert len(numbers) == 1
 
 
@@ -340,9 +333,6 @@ def test_graphs_have_numbers():
     assert_same(model.selection_, expected)
     ring = diags([1.0, 1.0, 1.0, 1.0], [1, -1, 299, -299], (300, 300))
     assert select_n_clusters(ring, metric="precomputed").n_clusters == 1
-
-
-# ---- the criteria --------------------------------------------------------------------------------
 
 
 def modes_by_levels(density, edges, prominence):
@@ -402,18 +392,16 @@ def test_gaps_stand_out_above_those_that_follow():
 
 
 def test_dimensions_and_rare_clusters():
+    def sorted_distances(rows):
+        return np.sort(cdist(rows, rows), axis=1)[:, :26]
+
     random = np.random.RandomState(0)
     for d in (1, 2, 5):
-        distances = sorted_distances(random.uniform(size=(2000, d)))[:, :26]
+        distances = sorted_distances(random.uniform(size=(2000, d)))
         for ring in ((0, 10), (10, 25)):
             assert abs(criteria.intrinsic_dimension(distances, *ring) / d - 1) < 0.12
         assert criteria.rare_share(distances) < 0.01
-    few, _ = blobs(100, 6)
-    assert criteria.rare_share(sorted_distances(few)[:, :26]) > 0.5
-
-
-def sorted_distances(rows):
-    return np.sort(cdist(rows, rows), axis=1)
+    assert criteria.rare_share(sorted_distances(blobs(100, 6)[0])) > 0.5
 
 
 @pytest.mark.parametrize("fit, message", [

@@ -31,7 +31,6 @@ def far_rows(n=30_000, far=1e4, centers=10):
 
 
 def check_far(labels):
-    """Check that each of the far rows has a cluster of its own."""
     assert len({*labels[:3]}) == 3 and not np.isin(labels[3:], labels[:3]).any()
 
 
@@ -39,6 +38,12 @@ def fit(X, init, swaps, seed=0):
     annealing = Annealing(start=-6e4, swaps=swaps)
     model = PowerKMeans(len(init), init=init, annealing=annealing, random_state=seed)
     return model.fit(X)
+
+
+def of_views(k, **parameters):
+    """Return a model of views of equal weight."""
+    options = {"kernels": "linear", "typicality": None, "weight_entropy": 1e3, "random_state": 0}
+    return RFFMultiKernelPowerKMeans(k, **options | parameters)
 
 
 def swap_passes(model):
@@ -55,9 +60,8 @@ def test_one_swap_moves_the_centroid_whose_loss_is_least_to_where_it_gains_most(
     centers, spread = np.repeat(LINE[:4], 100, axis=0), np.repeat([1.0, 8.0, 1.0, 1.0], 100)
     X = centers + spread[:, None] * random.standard_normal((400, 1))
     init = np.array([[-0.7], [0.7], [94.0], [106.0], [250.0]])
-    model = fit(X, init, 1, seed)
-    counts = [(np.abs(model.cluster_centers_ - at) < 50).sum() for at in LINE[:4]]
-    assert counts == [1, 2, 1, 1]
+    centers = fit(X, init, 1, seed).cluster_centers_
+    assert [(np.abs(centers - at) < 50).sum() for at in LINE[:4]] == [1, 2, 1, 1]
 
 
 @pytest.mark.parametrize("swaps", [1, 3, 6])
@@ -92,9 +96,8 @@ def test_failed_swaps_are_undone_and_do_not_count_after_one_that_helps():
     local, swapped = (fit(X, X[:19], swaps) for swaps in (0, 5))
     lowest = min(record["objective"] for record in swap_passes(swapped))
     assert swapped.inertia_ <= lowest * (1 + 1e-9) and swapped.inertia_ < 0.97 * local.inertia_
-    batches = PowerKMeans(100, n_init=1, random_state=0).fit(
-        np.random.default_rng(0).standard_normal((1000, 3))
-    )
+    X = np.random.default_rng(0).standard_normal((1000, 3))
+    batches = PowerKMeans(100, n_init=1, random_state=0).fit(X)
     ends = [record["objective"] for record in swap_passes(batches) if record["distinct"] == 100]
     assert batches.inertia_ <= min(ends) * (1 + 1e-6)
 
@@ -135,11 +138,8 @@ def test_a_search_for_far_rows_that_does_not_help_changes_nothing(tuning):
 def test_far_rows_of_a_source_and_of_views_have_centroids(sample):
     X = far_rows()
     source = PowerKMeans(10, sample=sample, random_state=0).fit(lambda: iter(np.array_split(X, 5)))
-    views = RFFMultiKernelPowerKMeans(
-        10, kernels="linear", typicality=None, weight_entropy=1e3, sample=sample, random_state=0
-    ).fit([X[:, :3], X[:, 3:]])
     check_far(source.predict(X))
-    check_far(views.labels_)
+    check_far(of_views(10, sample=sample).fit([X[:, :3], X[:, 3:]]).labels_)
 
 
 def test_far_rows_that_the_rows_of_principal_components_lack_have_centroids(tuning):
@@ -159,9 +159,7 @@ def test_far_rows_are_told_by_what_rows_cost_with_the_weights_of_the_views_of_th
     """With equal weights of the views, a view of noise would cost much more than the far rows."""
     X = far_rows(59_997, 300, 7)
     noise = 100 * np.random.default_rng(0).standard_normal((60_000, 4))
-    views = RFFMultiKernelPowerKMeans(
-        10, kernels="linear", typicality=None, weight_entropy=0.1, n_init=1, random_state=0
-    ).fit([X, noise])
+    views = of_views(10, weight_entropy=0.1, n_init=1).fit([X, noise])
     assert views.kernel_weights_[0] > 0.99
     check_far(views.labels_)
 
@@ -190,12 +188,9 @@ def test_rows_on_their_centroids_end_the_swaps():
 def test_batches_lower_the_objective_until_the_smallest_fail(views):
     """Each batch has passes after centroids are added, and after as many are removed."""
     X, y = make_blobs(4000, 6, centers=120, cluster_std=0.4, random_state=0)
-    given, cls, more = X, PowerKMeans, {}
-    if views == 2:
-        given, cls = [X[:, :3], X[:, 3:]], RFFMultiKernelPowerKMeans
-        more = {"kernels": "linear", "typicality": None, "weight_entropy": 1e3}
+    given, new = (X, PowerKMeans) if views == 1 else ([X[:, :3], X[:, 3:]], of_views)
     local, swapped = (
-        cls(120, annealing=Annealing(swaps=swaps), n_init=1, random_state=1, **more).fit(given)
+        new(120, annealing=Annealing(swaps=swaps), n_init=1, random_state=1).fit(given)
         for swaps in (0, 20)
     )
     assert swapped.objective_ < local.objective_ and len(swapped.cluster_centers_) == 120
@@ -204,9 +199,6 @@ def test_batches_lower_the_objective_until_the_smallest_fail(views):
     distinct = [record["distinct"] for record in swap_passes(swapped)]
     runs = [number > 120 for number, _ in itertools.groupby(distinct, lambda n: n > 120)]
     assert max(distinct) > 150 and len(runs) >= 8 and 120 in distinct
-
-
-# ---- what one swap and one batch estimate -------------------------------------------------------
 
 
 def run_of(xs, k, weight=None, seed=0):
@@ -246,17 +238,23 @@ def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
     assert moved == np.argmin(costs)
 
 
-def test_of_the_drawn_rows_the_best_becomes_a_centroid():
-    X, weight = data()
+@pytest.mark.parametrize("typical", [False, True])
+def test_of_the_drawn_rows_the_best_becomes_a_centroid(typical):
+    """With typicality and the fuzzifier 2, a squared distance d counts as d eta / (d + eta)."""
+    (X, weight), eta = data(), 0.5
+    weight = np.ones(300) if typical else weight
     level, state = run_of([X], 6, weight)
-    before, (_, known) = state.theta, module._nearest(level, state)
+    rows = replace(level.rows, eta=np.array([eta]), m=2.0) if typical else level.rows
     random = SimpleNamespace(uniform=lambda size: np.linspace(0, 1, 20))
-    theta = module._swap(replace(level, context=FitContext(random)), state, known)
+    level = replace(level, rows=rows, context=FitContext(random))
+    before, (_, known) = state.theta, module._nearest(level, state)
+    theta = module._swap(level, state, known)
     shifted = X - np.average(X, axis=0, weights=weight)
     drawn = shifted[module.draw(known.sums, 20, random)]
-    costs = [hard_cost(shifted, weight, np.vstack([before, row])) for row in drawn]
-    [moved] = np.flatnonzero((theta != before).any(axis=1))
+    least = [cdist(np.vstack([before, row]), shifted, "sqeuclidean").min(axis=0) for row in drawn]
+    costs = [weight @ (d * eta / (d + eta) if typical else d) for d in least]
     assert np.argmin(costs) > 0
+    [moved] = np.flatnonzero((theta != before).any(axis=1))
     assert_allclose(theta[moved], drawn[np.argmin(costs)], rtol=1e-6)
 
 
@@ -330,7 +328,7 @@ def test_centroids_are_removed_where_their_rows_have_another_one_near(weighted, 
     kept = module._without_cheapest(level, state._replace(theta=theta - mean), count).theta + mean
     assert len(kept) == 6 - count
     order = [0, 2, 1] if weighted else [1, 0, 2]
-    left = [int(((kept > at - 50) & (kept < at + 50)).sum()) for at in (0, 100, 200)]
+    left = [(abs(kept - at) < 50).sum() for at in (0, 100, 200)]
     assert left == [1 if i in order[:count] else 2 for i in range(3)]
 
 
@@ -348,15 +346,17 @@ def test_rows_become_centroids_in_proportion_to_their_costs(weighted, monkeypatc
     X, weight = data()
     level, state = run_of([X], 40, weight if weighted else None)
     nearest, drawn, followed = np.where(np.arange(300) < 7, np.arange(300.0), 0), [], []
-    random = SimpleNamespace(choice=lambda *given, **how: drawn.append((given, how))
-                             or np.arange(1, 7))  # fmt: skip
+
+    def choice(*given, **how):
+        drawn.append((given, how))
+        return np.arange(1, 7)
 
     def follow(level, state, stage):
         followed.append((len(state.theta), stage.second))
         return state, None
 
     monkeypatch.setattr(FeatureLevel, "follow", follow)
-    level = replace(level, context=FitContext(random))
+    level = replace(level, context=FitContext(SimpleNamespace(choice=choice)))
     state = module._exchange(level, state, nearest, 13)
     [((n, count), how)] = drawn
     cost = nearest * (weight if weighted else 1)
@@ -380,10 +380,13 @@ def test_centroids_of_empty_clusters_move_to_the_rows_of_the_largest_weighted_co
 def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monkeypatch):
     (level, state), tried = run_of([data()[0]], 40), []
     costs = iter([8.0, 9.0, 9.0, 9.0, 7.0, 7.0, 7.0 * (1 - 1e-6), 1.0])
+
+    def swap(self, state, *given):
+        tried.append(given)
+        return state, next(costs)
+
     monkeypatch.setattr(module.Batches, "cost", lambda self, state: (state, 10.0))
-    monkeypatch.setattr(
-        module.Batches, "swap", lambda self, *a: tried.append(a[1:]) or (a[0], next(costs))
-    )
+    monkeypatch.setattr(module.Batches, "swap", swap)
     module._improve_in_batches(level, state, 15)
     assert tried == [*zip([13, 13, 6, 3, 2, 2, 2], [10.0, 8.0, 8.0, 8.0, 8.0, 7.0, 7.0])]
 
@@ -413,19 +416,3 @@ def test_heavy_tails_beyond_the_sample_do_not_make_the_objective_depend_on_the_s
     X = np.random.default_rng(2).zipf(3.0, 6000).clip(max=212).astype(float)[:, None]
     costs = [PowerKMeans(6, sample=2000, random_state=seed).fit(X).inertia_ for seed in range(6)]
     assert max(costs) <= 1.02 * min(costs)
-
-
-def test_candidates_are_compared_by_what_typicality_leaves_of_their_distances():
-    """With the fuzzifier 2, a squared distance d counts as d eta / (d + eta)."""
-    X, eta = data()[0], 0.5
-    level, state = run_of([X], 6)
-    level = replace(level, rows=replace(level.rows, eta=np.array([eta]), m=2.0))
-    before, (_, known) = state.theta, module._nearest(level, state)
-    random = SimpleNamespace(uniform=lambda size: np.linspace(0, 1, 20))
-    theta = module._swap(replace(level, context=FitContext(random)), state, known)
-    shifted = X - X.mean(axis=0)
-    drawn = shifted[module.draw(known.sums, 20, random)]
-    least = [cdist(np.vstack([before, row]), shifted, "sqeuclidean").min(axis=0) for row in drawn]
-    costs = [(d * eta / (d + eta)).sum() for d in least]
-    assert np.argmin(costs) > 0
-    assert_allclose(theta, np.where(theta != before, drawn[np.argmin(costs)], before), rtol=1e-6)

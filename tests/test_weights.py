@@ -54,11 +54,8 @@ def fit(each, parameters, X, weight=None):
 
 
 def published(model):
-    """Return the public attributes that are numbers."""
-    values = {name: value for name, value in vars(model).items() if re.fullmatch(r"[^_].*_", name)}
-    values = {
-        k: np.asarray(v) for k, v in values.items() if isinstance(v, (np.ndarray, float, int))
-    }
+    names = [name for name in vars(model) if re.fullmatch(r"[^_].*_", name)]
+    values = {name: np.asarray(getattr(model, name)) for name in names}
     return {name: value for name, value in values.items() if value.dtype.kind in "fiu"}
 
 
@@ -94,8 +91,7 @@ def test_rows_of_weight_zero_have_no_influence(each, parameters, kind):
         if expected.shape != value.shape:  # one entry for each row
             axis = [a == b for a, b in zip(expected.shape, value.shape)].index(False)
             value = np.take(value, np.arange(N), axis)
-        size = np.abs(expected[np.isfinite(expected)]).max(initial=0)
-        error = 1e-6 * size
+        error = 1e-6 * np.abs(expected[np.isfinite(expected)]).max(initial=0)
         if name == "n_iter_" and "sample" in parameters:
             error = 2  # weights of a sample have another unit, whose rounding may end passes
         assert_allclose(value, expected, rtol=0, atol=error, err_msg=name)
@@ -115,20 +111,18 @@ def test_rows_of_equal_weight_are_drawn_as_without_weights(weight):
 
 
 def test_weights_of_one_change_no_bit_of_functions_and_batches():
-    X, ones = given(rffpk.PowerKMeans), np.ones(N)
-    plain, weighted = (
-        rffpk.select_n_clusters(X, sample_weight=w, random_state=0) for w in (None, ones)
-    )
-    assert_array_equal(plain.scores, weighted.scores)
-    assert_array_equal(plain.labels, weighted.labels)
-    models = [rffpk.PowerKMeans(3, sample=40, random_state=0) for _ in range(2)]
-    for model, weight in zip(models, (None, ones)):
+    X, results = given(rffpk.PowerKMeans), []
+    for weight in (None, np.ones(N)):
+        options = {"sample_weight": weight, "random_state": 0}
+        selection = rffpk.select_n_clusters(X, **options)
+        model = rffpk.PowerKMeans(3, sample=40, random_state=0)
         for batch in (X, X + 1, X - 1):
             model.partial_fit(batch, sample_weight=weight)
-    assert_array_equal(*(model.cluster_centers_ for model in models))
-    tables = [rffpk.describe(models[0], X, sample_weight=w, random_state=0) for w in (None, ones)]
-    assert_array_equal(*(np.asarray(table.sizes) for table in tables))
-    assert_array_equal(*(np.asarray(table.stability) for table in tables))
+        table = rffpk.describe(model, X, **options)
+        results.append([selection.scores, selection.labels, model.cluster_centers_,
+                      table.sizes, table.stability])  # fmt: skip
+    for plain, weighted in zip(*results):
+        assert_array_equal(plain, weighted)
 
 
 @pytest.mark.parametrize("weight", [None, np.ones(2000)], ids=["none", "ones"])
