@@ -331,7 +331,7 @@ def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
         checks.refuse_sparse(X, "X", "TablePreprocessor")
     table = X
     if not framed and not isinstance(X, np.ma.MaskedArray):
-        # in an array of text, a word in a list would turn its numbers into words
+        # NumPy would turn a list with a word into text: `object` keeps the numbers
         table = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
     if not framed and table.ndim != 2:
         raise ValueError(
@@ -390,7 +390,7 @@ def _numbers_in(column: _Column) -> Array:
 def _words_in(column: _Column) -> list[str | None]:
     """Return the category of each value as text; None for gaps.
 
-    Equal numbers of different types get equal texts."""
+    Equal numbers of different types get equal texts. Booleans are numbers only beside numbers."""
     kinds = kinds_of(column.values)
     numbers = {"number", "boolean"} if "number" in kinds.values() else {"number"}
     words: list[str | None] = []

@@ -380,8 +380,9 @@ def _among_near(
 ) -> tuple[Sums, Assignment]:
     """Compare the rows with the candidate lists of their clusters; return sums and assignment.
 
-    If bounds are needed and known, only the rows that they do not decide are visited. If they are
-    needed and unknown, all rows are visited, and the assignment has new bounds."""
+    If `need.bounded` and the bounds are known, only rows whose labels the bounds leave open are
+    visited. Otherwise all rows are visited, and with `need.bounded` the assignment gets new bounds.
+    """
     is_bounded = need.bounded and before.bounds is not None
     if is_bounded and (decided := _among_active(rows, theta, before)):
         return decided

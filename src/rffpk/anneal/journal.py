@@ -180,7 +180,9 @@ def arrays_of_record(record: Any, prefix: str = "") -> dict[str, Array]:
 
 
 def record_of(cls: type[Any], arrays: dict[str, Array]) -> Any:
-    """Return the record of a class whose fields were written by `arrays_of_record`."""
+    """Return the record of a class whose fields were written by `arrays_of_record`.
+
+    The name "a.b" is the field b of the record in the field a."""
     values = {n: x if x.ndim else x.item() for n, x in arrays.items() if "." not in n}
     for name in {name.partition(".")[0] for name in arrays.keys() - values.keys()}:
         parts = {

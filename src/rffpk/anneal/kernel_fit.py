@@ -300,8 +300,8 @@ def _evaluated(
 ) -> tuple[dict[str, Any], Array]:
     """Return attributes of the fitted model, and squared distances (n, k) from the centroids.
 
-    After a hard end the exponent of memberships follows from the shape of the clusters. It is s for
-    all other fits, and if all rows of each cluster are equal."""
+    After a hard end the exponent of memberships follows from the shape of the clusters. The
+    exponent is s for all other fits, and if all rows of each cluster are equal."""
     W, alpha, unit = state.theta, state.alpha, rows.context.history.unit
     weights = unit_weights(W)
     Y = rows.multiply(weights, precise=True)

@@ -338,9 +338,9 @@ class KernelRows:
 def kernel_coordinates(kernel: FittedKernel) -> NDArray[np.float64]:
     """Return coordinates (n, r) of the rows whose inner products approximate the kernel matrix.
 
-    They are the columns of a pivoted Cholesky decomposition. Only rows of positive weight are
-    pivots. If the kernel has negative eigenvalues, the columns stop before the first negative
-    pivot. O(n r^2) time."""
+    The coordinates are the factor of a pivoted Cholesky decomposition, column by column. Only rows
+    of positive weight are pivots. If the kernel has negative eigenvalues, the decomposition ends
+    before the first negative pivot. O(n r^2) time."""
     most, r = min(TUNING.number.coordinates, len(kernel.counted)), 0
     left = np.zeros(kernel.n)  # diagonal of the kernel less its approximation
     left[kernel.counted] = kernel.diagonal[kernel.counted]

@@ -223,9 +223,9 @@ def _moved(rows: Rows, drawn: Draws, count: int, random: Any) -> tuple[Array, Ar
 def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Array, Array]]:
     """Return a function that makes a pass over all rows at given centroids.
 
-    The function takes the centroids, and how many of the last of them are new since its last call.
-    It returns the sums, the labels (n,), and the squared distances (n,) from the nearest centroids.
-    If there are many centroids, rows are compared only with candidate lists."""
+    The function takes the centroids, and how many new centroids follow the centroids of its last
+    call. It returns the sums, the labels (n,), and the squared distances (n,) from the nearest
+    centroids. If there are many centroids, rows are compared only with candidate lists."""
     found: Assignment | None = None
     if hard_plan(rows, len(drawn.chosen)).near:
         drawn.see_added()

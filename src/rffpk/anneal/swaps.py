@@ -331,8 +331,9 @@ def _reach(
 ) -> tuple[State, list[float]]:
     """Add the k costliest rows as centroids, merge to k by Ward's method, and make passes.
 
-    Undo that if it does not lower the objective `cost`. Return the state, the objective after the
-    passes, and how far the last pass moved the centroids."""
+    If the objective is not lower than `cost`, restore the centroids and the view weights. Return
+    the state, the objective after the passes (also if they are undone), and how far the last pass
+    moved the centroids."""
     from rffpk.system.tree import means, merged
 
     rows, theta = level.at(state), state.theta
@@ -341,6 +342,7 @@ def _reach(
     if not len(far):
         return state, [cost, 0.0]
     squares = euclidean_distances(rows.scaled(far), rows.scaled(theta), squared=True).min(axis=1)
+    # weights that turn squared distances into the costs of the rows
     weight = np.divide(costs, squares, out=np.zeros_like(squares), where=squares > 0)
     masses = np.concatenate([masses, rows.weight_unit * weight])
     theta = np.vstack([theta, far])

@@ -171,9 +171,9 @@ class SMKC(KernelFusion):
         ----------
         X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
             The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, s), all of
-            one width. If they are square, the anchors are the rows, in their order. One array with
-            several `kernels` is a view of each. C-ordered arrays of one dtype, float32 or float64,
-            are not copied, nor are memory-mapped arrays and CSR.
+            one width. If they are square, the anchors are the rows, in their order. With several
+            `kernels`, one array is a view for each kernel. C-ordered arrays of one dtype, float32
+            or float64, are not copied, nor are memory-mapped arrays and CSR.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional

@@ -200,7 +200,7 @@ def result_of(client: Any, future: Any) -> Any:
 def make_partitions(
     X: Any, sample_weight: Any, client: Any, n_jobs: int | None, schema: Schema
 ) -> Partitions:
-    """Hold a Dask collection, or one for each view, on the workers; return its rows.
+    """Hold a Dask collection, or a list of one collection a view, on the workers; return its rows.
 
     The workers compute the partitions once. If there are many small partitions, a task visits a
     group of them. The first rows are checked here, and determine the shape and the dtype."""

@@ -130,7 +130,7 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
     fitted, names = schema.fitted, tuple[str, ...]()
     if schema.kind == "kernels":
         X = _written_out(X, "X")
-    x, small = X, None
+    x, small = X, None  # small: the rows in low precision, which passes widen
     # arrays of float32 and float64 need only the test for finite numbers
     if type(X) is not np.ndarray or X.dtype.char not in "fd":
         if not sparse.issparse(X):

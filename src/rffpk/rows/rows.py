@@ -47,7 +47,7 @@ class OfCore(NamedTuple):
     alpha: Array
     weight: Array | None  # None: all weights are one
     options: dict[str, Any]  # of passes
-    options_of_moves: dict[str, Any]
+    options_of_moves: dict[str, Any]  # further options of passes that also move centroids
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,13 @@ class Rows:
             options["units"].append(isinstance(mapped, Unit))
         if self.present is not None:
             options["present"] = self.present
-        moves = {
+        options_of_moves = {
             "view_eta": self.eta, "unit": self.weight_unit, "coverage": self.coverage,
             "least_share": EMPTY_SHARE[self.dtype], "least_length": self.least_length,
         }  # fmt: skip
         shifts, weight = [*map(aligned, self.shifts)], for_core(aligned(self.weight))
-        return OfCore(xs, omegas, shifts, aligned(self.alpha), weight, options, moves)
+        alpha = aligned(self.alpha)
+        return OfCore(xs, omegas, shifts, alpha, weight, options, options_of_moves)
 
     def blocks(self) -> Iterator[Rows]:
         """Yield the rows as arrays: all at once, or block by block if they are a stream."""

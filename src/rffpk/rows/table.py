@@ -417,7 +417,7 @@ def centered_product(
         return (moved.reshape(-1, size, d) @ matrix).reshape(len(moved), -1)[: len(part)]
 
     def write(rows: slice) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # callers refuse them
+        with np.errstate(over="ignore", invalid="ignore"):  # callers refuse results that overflow
             result[rows] = finish(lines(x[rows]))
 
     run_all(write, row_tiles(n, size * d, TUNING.tiles.block_numbers, size), n_threads)

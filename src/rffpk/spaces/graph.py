@@ -259,8 +259,9 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
 def is_costly(graph: Graph, wanted: Wanted) -> bool:
     """Return whether one Chebyshev filter on the graph of all rows takes too long.
 
-    Eigenvectors that users see are always computed on all rows. Random combinations, and graphs
-    with at least as many components as clusters, need no such filter."""
+    The result is False if no filter runs: for random combinations, unused graphs, and graphs with
+    at least as many kept components as clusters. It is also False for exact eigenvectors, which
+    users see: they are computed on all rows at any cost."""
     n_kept, is_shown = graph.parts.n_kept, wanted.use == "if shown"
     is_filtered = wanted.use == "always" or (is_shown and graph.parts.show_clusters(wanted.k))
     if graph.mass is None or wanted.exact or not is_filtered or n_kept >= max(wanted.k, 2):

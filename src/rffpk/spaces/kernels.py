@@ -430,10 +430,10 @@ class FittedKernel:
         self.diagonal = _centered_squares(self.diagonal, self._products, self._square)
 
     def _apart(self, values: Array, products: Array, columns: slice | Array = slice(None)) -> Array:
-        """Subtract the mean feature c from the features, in `values`, a block of inner products.
+        """Replace inner products of features by inner products of features less their mean c.
 
-        `values` is changed in place and returned. `products` are the inner products of the rows of
-        the block with c, and `columns` are the indices of its columns."""
+        `values`, a block of inner products, is changed in place and returned. `products` are the
+        inner products of the rows of the block with c. `columns` are the indices of its columns."""
         assert self._products is not None
         values += self._square - self._products[columns]
         values -= products[:, None]

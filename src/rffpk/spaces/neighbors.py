@@ -352,10 +352,11 @@ class Neighbourhoods:
             squares = table.squared_norms(rows)
             index = near.chosen((rows / unit).astype(np.float32))
             last = table.squared_norms(rows - points.take(index[:, -1], axis=0))
-            told = (last >= _TOLD * math.sqrt(X.shape[1]) * squares) & (squares <= 4 * largest)
-            told &= squares >= _UNDER * largest
-            if not told.all():
-                index[~told] = self._visit(X[tile][~told], nearest, ("neighbours",))["neighbours"]
+            suffices = last >= _TOLD * math.sqrt(X.shape[1]) * squares
+            suffices &= (squares <= 4 * largest) & (squares >= _UNDER * largest)
+            if not suffices.all():
+                doubtful = X[tile][~suffices]
+                index[~suffices] = self._visit(doubtful, nearest, ("neighbours",))["neighbours"]
             return index
 
         return np.concatenate([chosen(tile) for tile in row_tiles(len(X), X.shape[1])])
