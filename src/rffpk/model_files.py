@@ -263,7 +263,7 @@ class Encoder:
     """Turns values into JSON and arrays; a TypeError names what cannot be stored."""
 
     arrays: dict[str, Array] = field(default_factory=dict)
-    # where each object occurs first, by the identity of the object
+    # the path at which each object occurs first, by the identity of the object
     _paths: dict[int, str] = field(default_factory=dict)
 
     def estimator(self, model: Any, path: str = "") -> dict[str, dict[str, Any]]:

@@ -210,7 +210,7 @@ _LIMIT = "memory limit where none is given"  # a fact that resumed fits keep
 def _of_rows(sample: Opened, *computed: Any) -> dict[str, str]:
     """Return facts that distinguish the rows of a fit, as texts by name.
 
-    They cost at most one pass over the rows. `computed` are numbers from features of the rows,
+    This takes at most one pass over the rows. `computed` are numbers from features of the rows,
     whose bits depend on the processor and on libraries."""
     xs, _ = sample.some()
     first = [sample.shape.views.index(i) for i in range(len(xs))]  # the first view of each table

@@ -133,7 +133,7 @@ class KernelLevel:
         """Return new centroids (k, n): weights of the rows that sum to one for each centroid.
 
         `weights` (k, n) have the sums G (k,). Centroids of empty clusters move to the costliest
-        rows. Return also how many of them moved."""
+        rows. Return also how many centroids moved."""
         stays = empty_clusters(G, weights.dtype)
         W = weights / np.where(stays, 1, G)[:, None].astype(weights.dtype)
         empty = np.flatnonzero(stays)

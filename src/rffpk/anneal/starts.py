@@ -28,7 +28,7 @@ from rffpk.system.tuning import TUNING
 def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
     """Return random rows of positive weight, from which initial centroids are chosen.
 
-    They are all rows if there are few."""
+    All rows of positive weight are returned if there are few."""
     tuning = TUNING.starts
     most = min(tuning.seed_rows, tuning.seed_numbers // len(rows.shift))
     most = max(tuning.rows_a_centroid * k, most)
@@ -115,7 +115,7 @@ def given_rows(schema: Schema, init: Any, k: int) -> list[Columns]:
 def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any) -> Array:
     """Return the features (k, F) of k chosen rows as initial centroids.
 
-    They are completed in views that the rows lack."""
+    Features of views that a chosen row lacks are completed from other rows."""
     parts = None if rows.present is None else Parts(rows, features)
     chosen = seed_rows(rows, features, k, init, random, parts)
     return dense(features[chosen] if parts is None else parts[chosen])

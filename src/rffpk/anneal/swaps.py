@@ -287,7 +287,7 @@ def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
 def _two_nearest(rows: Rows, state: State) -> tuple[Array, Array, Array]:
     """Return labels (n,), and squared distances (n,) from the nearest and second nearest centroid.
 
-    They are taken from the assignment of the state if it has them, else computed in a pass."""
+    The result is taken from the assignment of the state, or computed in a pass if it lacks any."""
     found = state.assigned
     if found is not None and found.own is not None and found.other is not None:
         return found.labels, found.own, found.other

@@ -280,10 +280,10 @@ def outliers_of(
 def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Columns, Array]:
     """Return distinct rows in lexicographic order, with copies of heavy rows, and their indices.
 
-    The first m of `rows` are a sample of distinct rows, and all of them are returned. Such a row is
-    heavy if its mass is at least `TUNING.noise.neighbors` + 1 times the median mass. The remaining
-    rows are drawn by weight. They are heavy if their mass is at least `least`; else they are left
-    out.
+    The first m of `rows` are a sample of distinct rows, and are all returned. A row of the sample
+    is heavy if its mass is at least `TUNING.noise.neighbors` + 1 times the median mass. The
+    remaining rows are drawn by weight. A drawn row is heavy if its mass is at least `least`; else
+    it is left out.
 
     A heavy row is repeated so often that all its neighbors are copies of it. Its distance is then
     zero, and it is never noise. The indices are of `rows`, one for each returned row."""

@@ -850,7 +850,7 @@ class NearKernel:
     def _near(self) -> tuple[Array, Array]:
         """Return eigenvalues, rising, and eigenvectors of B = K_alpha - (I - HH') / rho.
 
-        They include all positive eigenvalues, and at least the k largest. G is the positive part of
+        All positive eigenvalues are included, and at least the k largest. G is the positive part of
         B."""
 
         def difference() -> Array:

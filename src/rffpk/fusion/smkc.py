@@ -348,7 +348,7 @@ def _spread_rows(
 class AnchorKernels:
     """The matrix B = [G_1 ... G_V], (n, V s), of kernels between the rows and s anchors.
 
-    It is stored if it has no more rows than columns, and computed in tiles otherwise. The choice
+    B is stored if it has no more rows than columns, and computed in tiles otherwise. The choice
     depends only on the shapes, so that the bits of results do not depend on the number of
     threads."""
 

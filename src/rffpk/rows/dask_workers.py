@@ -59,9 +59,9 @@ class _Reader:
     """What a worker needs to turn a partition into checked rows. Passes share one reader."""
 
     schema: Schema
-    prepare: Callable[[Views], Views]
-    shared: Any
-    checked: bool
+    prepare: Callable[[Views], Views]  # converts checked tables to the tables of a pass
+    shared: Any  # the argument that all calls of a visit share
+    checked: bool  # whether an earlier pass has checked that numbers are finite
     dtype: Any
     n_jobs: int | None
 

@@ -57,11 +57,11 @@ class Rows:
     Arrays share one dtype, float32 or float64, except `alpha`. For a stream, `xs` has no rows."""
 
     xs: list[Columns]  # L arrays (n, d_l), or sparse rows
-    maps: list[Map]  # L
+    maps: list[Map]  # L maps from columns to features
     shifts: list[Array]  # L arrays (F_l,), the mean features
     alpha: NDArray[np.float64]  # (L,)
-    weight: Array  # (n,), also for a stream; to be multiplied by ...
-    weight_unit: float  # ... a power of two that keeps float32 sums in range
+    weight: Array  # (n,), also for a stream, in units of `weight_unit`
+    weight_unit: float  # a power of two that keeps float32 sums in range
     n_threads: int
     # reference distances (L,), equal for all centroids; None: no typicality
     eta: NDArray[np.float64] | None = None
@@ -173,8 +173,8 @@ class Rows:
     def weights_of_centroids(self, sums: Sums) -> Array:
         """Return the divisors, (k,) or (k, L), that turn sums of features into centroids.
 
-        They are the cluster weights G. For centroids of length one, they are the lengths of the
-        unshifted feature sums instead."""
+        The divisors are the cluster weights G. For centroids of length one, the lengths of the
+        unshifted feature sums are the divisors instead."""
         if not self.unit_centroids:
             return sums.G.copy()
         return np.linalg.norm(sums.N + sums.G[:, None] * self.shift.astype(np.float64), axis=1)

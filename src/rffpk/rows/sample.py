@@ -252,7 +252,7 @@ class Opened:
     def moments(self, view: int) -> Moments:
         """Return the mean and variance of the columns of a view. They are cached for each table.
 
-        They are of all rows, or of the sample if rows were left out."""
+        Moments are over all rows, or over the sample if rows were left out."""
         table = self.shape.views[view]
         if table not in self._moments:
             xs, weight = self.some() if self.left_out else (self.tables, self.weight)
@@ -403,8 +403,8 @@ class _First(NamedTuple):
     """What the first block of rows says about the tables of all rows."""
 
     shape: Shape
-    empty: list[Array]  # without rows
-    shifts: list[Array]  # about which squares are summed
+    empty: list[Array]  # the tables, without rows
+    shifts: list[Array]  # the points (d,) about which squares are summed
 
     @classmethod
     def of(cls, tables: list[Array], weight: Array, shape: Shape) -> _First:
@@ -423,9 +423,8 @@ class _Known:
     n: int = 0
     # blocks not yet in the reservoir: first index, keys and tables; empty above `most` rows
     waiting: list[tuple[int, Array, list[Array]]] = field(default_factory=list)
-    # one entry for each table
-    sums: list[Sums] = field(default_factory=list)
-    there: list[Array] = field(default_factory=list)
+    sums: list[Sums] = field(default_factory=list)  # sums of each table
+    there: list[Array] = field(default_factory=list)  # `there_of` each table
 
     def add(self, n: int, blocks: list[tuple[int, Array, list[Array]]]) -> None:
         """Add n rows, given as blocks of (first index, keys, tables).

@@ -162,7 +162,7 @@ class MapRows:
     is_told: bool = True  # whether k is the number of clusters; else the spectrum suggests one
     most_times: float = 1  # one search finds this multiple of the default number of neighbors
     kept: int = 0  # nearest neighbors of each row that need not be mutual
-    scales: Array | None = None  # of the columns, before they are whitened
+    scales: Array | None = None  # factors of the columns before whitening; None: ones
     whitened_for: int | None = None  # number of clusters for the components, if it is not k
     # shared by maps: the components, and for each power of deviations the whitened rows, their
     # whitening, and values that their graphs share
@@ -242,7 +242,7 @@ class Drawn(NamedTuple):
     random_state: Any
     found: Diffusion | GraphDiffusion
     whitening: Whitening | None
-    rows: Columns  # among which neighbors are looked for
+    rows: Columns  # rows among which neighbors are searched: whitened, if `whitening` is set
 
     def fitted(self, unit_variance: bool = False) -> FittedMap:
         """Return the fitted map, with features of the nodes and the means to interpolate new rows.

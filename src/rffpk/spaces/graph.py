@@ -58,9 +58,9 @@ class Parts:
     def lose_rows(self, k: int) -> bool:
         """Return whether the components in `left_out` may be clusters.
 
-        They may be clusters if together they have as many rows as a large component. They may also
-        be if one of them has enough rows, or a deep valley around it. Most graphs leave out a few
-        rows on their fringe: the result is then False."""
+        The result is True if together they have as many rows as a large component. It is also True
+        if a single component has enough rows, or a deep valley around it. Most graphs leave out
+        only a few rows on their fringe: the result is then False."""
         rows = self.components.evidence
         if rows[self.left_out].sum() >= max(TUNING.graph.large / k * self.n_rows, self.least_rows):
             return True
@@ -73,7 +73,7 @@ class Parts:
     def show_clusters(self, k: int) -> bool:
         """Return whether the kept components show clusters that a clustering of columns may miss.
 
-        They do if there are at least k kept components, or if a kept component is small."""
+        The result is True if at least k components are kept, or if a kept component is small."""
         small = self.components.shares[self.counted] < TUNING.graph.large / k
         return self.n_kept >= k or bool(small.any())
 
@@ -353,8 +353,8 @@ def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr
 def _walk(graph: Graph) -> Walk:
     """Return the symmetric matrix of the walk over landmarks.
 
-    It is made from the sums of p z z' over all rows. If all distinct rows are landmarks, it is made
-    as two factors from their weights z and p."""
+    The matrix comes from the sums of p z z' over all rows. If all distinct rows are landmarks, it
+    is made as two factors, from the weights z and p of the landmarks."""
     scale, n_threads = 1 / np.sqrt(graph.degrees), graph.neighbourhoods.n_threads
     if graph.mass is None:
         return Walk(_scaled(graph.weights, scale, scale), n_threads=n_threads)

@@ -63,8 +63,8 @@ class Steps(NamedTuple):
 
     z: csr_matrix  # (n, m): weights of the nearest landmarks of each row
     equal: Array | None = None  # (n,) mask: rows equal to a landmark; None: landmarks are no rows
-    same: Array | None = None  # the index of the landmark that each of these rows equals
-    around: Iterable[tuple[Array, csr_matrix]] = ()  # indices of far rows, weights of landmarks
+    same: Array | None = None  # for each row in `equal` the index of its landmark
+    around: Iterable[tuple[Array, csr_matrix]] = ()  # indices of far rows, and their weights z
 
     def means(self, matrix: Array, own: Array | None, n_threads: int) -> Array:
         """Return weighted means (n, q) of the rows of `matrix` (m, q), as `combinations` does.
@@ -188,8 +188,8 @@ class Neighbourhoods:
     def mapped(self, matrix: Array, X: Columns) -> Landmarks | None:
         """Return the map with which passes over X compute the combinations, or None.
 
-        It is None if passes cannot compute them: with too many neighbors, with radii, with sparse
-        rows, or with a bandwidth that is zero in the dtype of X."""
+        Return None if passes cannot compute combinations: with too many neighbors, with radii, with
+        sparse rows, or with a bandwidth that is zero in the dtype of X."""
         many = self.r > MOST_NEIGHBOURS or self.radii is not None
         if many or table.skip_zeros(X, self.landmarks) or self.bandwidth < np.finfo(X.dtype).tiny:
             return None
@@ -479,7 +479,7 @@ def mutual_neighbours(
 def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
     """Return cells of the nodes, and the cells near each node, or None and None.
 
-    They are None if a search without cells is faster: with few nodes, sparse rows, or so many
+    Return None twice if a search without cells is faster: with few nodes, sparse rows, or so many
     neighbors r that most are in other cells."""
     tuning = TUNING.search
     most = tuning.cell_visits * tuning.cell_points // 4
