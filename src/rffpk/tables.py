@@ -102,7 +102,7 @@ class TablePreprocessor(Estimator):
             given = _encoded(column, own)
             known = given[~np.isnan(given[:, 0])]
             mean = known.mean(axis=0) if len(known) else np.zeros(given.shape[1])
-            scale = math.sqrt(2)  # of words: the distance of the indicators of two categories
+            scale = math.sqrt(2)  # the distance between the indicators of two categories
             if own is None:  # squares neither overflow nor vanish
                 exponent = int(np.frexp(np.abs(known - mean).max(initial=0.0))[1])
                 squares = np.ldexp(known - mean, -exponent) ** 2
@@ -417,7 +417,7 @@ def _encoded(column: _Column, categories: Any) -> Array:
     if categories is None:
         return _numbers_in(column)[:, None]
     places = {name: j for j, name in enumerate(categories[:_MOST])}
-    for pair in (("True", "1"), ("False", "0")):  # which are equal
+    for pair in (("True", "1"), ("False", "0")):  # Python compares each pair as equal
         for name, other in (pair, pair[::-1]):
             if name in places:
                 places.setdefault(other, places[name])

@@ -168,7 +168,7 @@ class CentroidModel:
         masses = self.fitted.masses if running is None else running.G
         theta = self.centers - np.concatenate(shifts).astype(np.float64)
         theta *= np.sqrt(np.repeat(alpha, [len(part) for part in shifts]))
-        if masses.ndim == 2:  # in each view, of rows that lack views
+        if masses.ndim == 2:  # masses of each view, because rows lack views
             masses = masses @ (alpha / alpha.sum())
         with config.one_blas_thread():
             return gaps_of(theta @ theta.T), masses

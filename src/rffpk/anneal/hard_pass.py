@@ -277,7 +277,7 @@ class Assignment:
     new: int = 0  # how many centroids at the end of theta have just been added
     few: bool = True  # whether the candidate lists are enough for the next passes
     bounds: Bounds | None = None
-    directions: Array | None = None  # for passes over all centroids, where they pay
+    directions: Array | None = None  # (q, F), used in passes over all centroids
 
 
 def step(
@@ -561,7 +561,7 @@ def _nearest_of_each(at: Array, centroids: Array, count: int, number: int) -> Ar
         inside = np.flatnonzero((own >= 0) & (own < len(centroids)))
         apart[inside, own[inside]] = -np.inf
         last = np.partition(apart, count - 1, axis=1)[:, count - 1 : count]
-        near = np.nonzero(apart <= last)[1]  # in half the time of argpartition, but with ties
+        near = np.nonzero(apart <= last)[1]  # twice as fast as argpartition, but with ties
         if len(near) > count * len(apart):
             near = np.argpartition(apart, count - 1, axis=1)[:, :count]
         nearest[part] = near.reshape(-1, count)

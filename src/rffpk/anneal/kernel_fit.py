@@ -40,8 +40,8 @@ KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 class KernelProblem:
     """The problem that the parameters define: the kernels, the objective, and the starts."""
 
-    kernels: Any  # as `matched` takes them
-    plan: Callable[[FitContext, float], Plan]  # from the critical exponent
+    kernels: Any  # the parameter, as `matched` takes it
+    plan: Callable[[FitContext, float], Plan]  # returns the plan for a critical exponent
     init: Any
     cache: Cache
     objective: PowerMean = field(default_factory=PowerMean)

@@ -137,7 +137,7 @@ def _median(values: Array, weight: Array) -> Array:
     """Return the weighted medians (F,) of the columns of values (n, F).
 
     The median is the least value such that the values up to it have half of the weight or more."""
-    if are_ones(weight):  # in a fraction of the time of a sort
+    if are_ones(weight):  # much faster than a sort
         middle = (len(values) - 1) // 2
         return np.partition(values, middle, axis=0)[middle]
     order = np.argsort(values, axis=0)

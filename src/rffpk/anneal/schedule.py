@@ -56,10 +56,10 @@ class Start:
 class Stage(NamedTuple):
     """Steps at one exponent, until centroids move by at most `tol` or `most` steps are made."""
 
-    name: str  # in the history
+    name: str  # the name of the stage in the history
     s: float
     noise: float = 0.0  # random displacement of the centroids before the first step
-    tol: float = -1.0  # in standard deviations of the features
+    tol: float = -1.0  # a distance in standard deviations of the features
     most: int = 1
     goal: float = math.inf  # on features: end early if the hard objective will not fall to this
     # the stage ends after a first step whose hard objective is outside of this range

@@ -44,7 +44,7 @@ class Parts:
     """Features of rows that lack views, completed when they are chosen as initial centroids.
 
     In a view that a row lacks, the centroid gets the features of another row: the row that is
-    nearest in the views that both have. If there is none, it gets zeros, which are the mean."""
+    nearest in the views that both have. If no row is, the centroid gets zeros, the mean."""
 
     def __init__(self, rows: Rows, features: Array) -> None:
         assert rows.present is not None

@@ -197,7 +197,7 @@ def _keyed(
     kept = before or Reservoir(count)
     found = one_pass(block, theta, -math.inf, want=("labels", "nearest"))[1]
     odds = of_cost * found["nearest"].astype(np.float64) + of_cluster[found["labels"]]
-    odds *= block.weight_unit  # which float32 may not hold
+    odds *= block.weight_unit  # in float64: float32 may not hold the products
     odds *= block.weight
     kept.add(block.begin, row_keys(seed, block.begin, block.n, odds), [odds])
     return kept

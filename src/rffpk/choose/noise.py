@@ -137,7 +137,7 @@ class Outliers:
     """Distances of rows to their nearest rows of a sample, and the threshold of noise."""
 
     nearest: Neighbourhoods  # its landmarks are the sample
-    cells: Cells | None  # of the sample; None: the sample has all distinct rows
+    cells: Cells | None  # cells of the sample; None: the sample has all distinct rows
     threshold: float  # rows with larger distances are noise
     scales: tuple[float, ...]  # a factor for the columns of each view
     columns: Array | None  # columns of the joined views in which distances are taken; None: all

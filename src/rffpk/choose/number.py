@@ -41,7 +41,7 @@ class _Evidence(NamedTuple):
 
     rows: Array  # indices of the rows in the data set
     sums: Array  # sums[k] is the sum of the scores of k clusters
-    scores: tuple[Array, Array, Array]  # by eigengaps, heights and modes
+    scores: tuple[Array, Array, Array]  # scores by eigengaps, by heights and by modes
     labels: Callable[[list[int]], list[Array]]  # labels of `rows` for each number > 1 in a list
     rare: float = 0.0  # share of the rows that are in clusters of few rows
 
@@ -349,7 +349,7 @@ def _partitions(
 # ---- the three criteria --------------------------------------------------------------------------
 
 
-_ROUNDING = 1e-12  # of the largest cost
+_ROUNDING = 1e-12  # this part of the largest cost is rounding
 
 
 def eigengap_scores(eigengaps: list[Array]) -> Array:

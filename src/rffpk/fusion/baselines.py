@@ -533,7 +533,7 @@ class LMKKM(KernelFusion):
             theta = row_weights(convex, H)
 
     def _mapped(self, Ks: list[Array]) -> Array:
-        # for each new row the nearest learned row, by squared distances less k(x, x)
+        # Find the learned row nearest to each new row, by squared distances less k(x, x).
         nearest = (self._squares - 2 * base.mean_of(Ks)).argmin(axis=1)
         return localised(Ks, self.row_weights_[nearest], self.row_weights_) @ self._map
 

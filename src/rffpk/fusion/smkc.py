@@ -356,7 +356,7 @@ class AnchorKernels:
     kernels: list[FittedKernel]
     s: int
     n_threads: int
-    roots: Array  # of the weights of the rows, which scale B in its coordinates
+    roots: Array  # roots of the row weights, which scale B in its coordinates
 
     @property
     def width(self) -> int:

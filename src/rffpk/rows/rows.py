@@ -46,7 +46,7 @@ class OfCore(NamedTuple):
     shifts: list[Array]
     alpha: Array
     weight: Array | None  # None: all weights are one
-    options: dict[str, Any]  # of passes
+    options: dict[str, Any]  # options of all passes
     options_of_moves: dict[str, Any]  # further options of passes that also move centroids
 
 

@@ -34,8 +34,8 @@ T = TypeVar("T")
 class Clock:
     """Seconds since the last lap."""
 
-    reading: float = 0.0  # of the thread that reads, checks and cuts
-    computing: float = 0.0  # of the caller between the blocks
+    reading: float = 0.0  # time of the thread that reads, checks and cuts
+    computing: float = 0.0  # time of the caller between the blocks
 
     def lap(self) -> dict[str, float]:
         """Return both times since the last call, and reset them."""

@@ -216,7 +216,7 @@ def entries_a_row(x: Columns) -> float:
 
 def has_view(x: Columns) -> NDArray[np.bool_]:
     """Return a mask (n,) of the rows that have this view. A row without it has NaN in column 0."""
-    if isinstance(x, Csr):  # which are finite
+    if isinstance(x, Csr):  # entries of sparse rows are finite
         return np.ones(len(x), dtype=bool)
     return ~np.isnan(x[:, 0])
 

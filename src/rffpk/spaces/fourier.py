@@ -101,7 +101,7 @@ class FourierSpace:
     gamma: float
     error: float | None  # mean squared error of the kernel over its variance; None: not measured
     columns: Array | None  # indices of the columns that are mapped; None: all
-    dtype: np.dtype[Any]  # of the fitted rows
+    dtype: np.dtype[Any]  # dtype of the fitted rows
     n_threads: int
 
     def _view(self, X: Columns) -> tuple[Columns, Fourier]:

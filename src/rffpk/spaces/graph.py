@@ -187,7 +187,7 @@ class Graph:
     node: Array | None  # (n,): the index of the landmark that equals each row, or -1
     parts: Parts
     n_sampled: int  # the number of rows that the graph was computed from
-    shared: Shared  # by diffusions: spectra and eigenvectors, and steps of rows without a node
+    shared: Shared  # what diffusions share: spectra, eigenvectors, steps of rows without a node
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Diffusion:
     node: Array | None  # (n,), as in `Graph`
     parts: Parts
     is_used: bool  # False: the columns are the features, and no eigenvectors are computed
-    shared: Shared  # by diffusions on the same graph
+    shared: Shared  # what diffusions on the same graph share
 
     def features(self, X: Columns, functions: Array, own: Array | None) -> Array:
         """Return means (n, q) of `functions` (m, q) for the rows that the diffusion was fitted to.
@@ -268,7 +268,7 @@ def is_costly(graph: Graph, wanted: Wanted) -> bool:
         return False
     tuning = TUNING.spectrum
     block = max(wanted.pairs - n_kept + 1, tuning.block)
-    work = 2 * tuning.degree * block * graph.weights.nnz  # of two factors of the walk
+    work = 2 * tuning.degree * block * graph.weights.nnz  # in two factors of the walk
     return work > tuning.most_filtered
 
 

@@ -197,7 +197,7 @@ class Specification:
     metric: str | Callable[..., float]
     params: dict[str, Any] = field(default_factory=dict)
     normalize: bool = False
-    rescale: bool = False  # to [0, 1], after the normalisation
+    rescale: bool = False  # whether values are mapped to [0, 1], after the normalization
 
     def is_definite(self) -> bool:
         """Return whether the kernel is known to be positive semidefinite."""
@@ -387,7 +387,7 @@ class FittedKernel:
         if by_differences and not skip_zeros(x):
             self._origin = _origin(x, weight)
         self.params = _resolved(spec, x, weight, random, n_threads)
-        self._shares = weight / weight.sum()  # of the rows in the mean feature
+        self._shares = weight / weight.sum()  # weights of the rows in the mean feature
         self._columns: Array | None = None  # (n,): <phi_i, c>, if the kernel is centered
         # <phi_i, c> and ||c||^2 with the mean feature c of some rows, where the kernel is shifted
         self._products: Array | None = None

@@ -26,7 +26,7 @@ from rffpk.system.tuning import TUNING
 # In single precision, squared distances above this part of the squared lengths, times the root of
 # the number of columns, have relative errors of some thousandths.
 _TOLD = 2.0**-11
-_UNDER = 2.0**-100  # of the largest squared length: squares of less underflow
+_UNDER = 2.0**-100  # squares below this part of the largest squared length underflow
 
 # Squared distances below this part of the squared lengths are rounding errors of inner products.
 _EQUAL = 4 * float(np.finfo(np.float64).eps)
@@ -253,7 +253,7 @@ class Neighbourhoods:
                 occupied = replace(self, landmarks=table.some_columns(self.landmarks, columns))
                 squares, index = occupied._nearest(table.some_columns(X, columns))
                 return squares + rest[:, None].astype(X.dtype), index
-            # with few columns, or with few zeros, a search among dense copies is faster
+            # a search among dense copies is faster if there are few columns or few zeros
             d, tuning = X.shape[1], TUNING.search
             work = tuning.taken + tuning.sparse_term * table.entries_a_row(self.landmarks) ** 2 / d
             return self._nearest_of_full(X) if work > d else self._nearest_of_sparse(X)

@@ -207,7 +207,7 @@ def available_memory() -> int:
     with contextlib.suppress(ImportError, OSError):  # not on Windows; elsewhere no /proc
         import resource
 
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # of `ulimit -v`
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # the limit that `ulimit -v` sets
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         if limit != resource.RLIM_INFINITY:
             limits.append(limit - pages * resource.getpagesize())
