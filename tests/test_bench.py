@@ -60,6 +60,6 @@ def test_the_memory_of_each_class_is_measured(monkeypatch):
 
     classes = {name for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit")}
     assert {case.name for case in CASES} == classes
-    page = (ROOT / "docs" / "scale.md").read_text()
-    section = page.split("## Memory")[1].split("\n## ")[0]
+    page = (ROOT / "docs" / "maintainers" / "promises.md").read_text()
+    section = page.split("## Memory of a fit")[1].split("\n## ")[0]
     assert all(f"`{name}" in section for name in classes)

@@ -10,9 +10,9 @@ from contracts.graph import (
     NeighbourCount,
     Neighbourhoods,
     Shared,
-    centroid_landmarks,
-    landmark_numbers,
+    graph,
     mutual_neighbours,
+    neighbors,
     spectrum,
 )
 from contracts.passes import ones
@@ -274,12 +274,12 @@ def test_many_clusters_have_fewer_landmarks():
     for k, most, m in [(1, 200_000, 1000), (35, 200_000, 1000), (50, 160_000, 1000),
                        (100, 40_000, 1000), (200, 10_000, 1600), (500, 2500, 2500),
                        (5000, 25_000, 25_000)]:  # fmt: skip
-        assert landmark_numbers("auto", 5000, k) == (most, m)
-    assert landmark_numbers("auto", 1_000_000, 10) == (200_000, 5000)
-    assert landmark_numbers("auto", 100_000, 10, sparse=True) == (30_000, 1581)
-    assert landmark_numbers(300, 1_000_000, 10) == (300, 300)
-    assert landmark_numbers("auto", 100_000, 100, d=2) == (40_000, 4000)
-    assert landmark_numbers("auto", 100_000, 300, d=384) == (4444, 2400)
+        assert neighbors.landmark_numbers("auto", 5000, k) == (most, m)
+    assert neighbors.landmark_numbers("auto", 1_000_000, 10) == (200_000, 5000)
+    assert neighbors.landmark_numbers("auto", 100_000, 10, sparse=True) == (30_000, 1581)
+    assert neighbors.landmark_numbers(300, 1_000_000, 10) == (300, 300)
+    assert neighbors.landmark_numbers("auto", 100_000, 100, d=2) == (40_000, 4000)
+    assert neighbors.landmark_numbers("auto", 100_000, 300, d=384) == (4444, 2400)
 
 
 def test_each_of_many_clusters_has_a_landmark():
@@ -289,7 +289,9 @@ def test_each_of_many_clusters_has_a_landmark():
     X = 100 * random.standard_normal((100, 5))[y] + random.standard_normal((len(y), 5))
     count, weight = NeighbourCount(None), ones(len(X))
     given = X, weight, 400, 100, count, False
-    one, two = (centroid_landmarks(*given, np.random.RandomState(0), n)[0] for n in (1, 2))
+    one, two = (
+        neighbors.centroid_landmarks(*given, np.random.RandomState(0), n)[0] for n in (1, 2)
+    )
     assert len(np.unique(y[cdist(one.landmarks, X).argmin(axis=1)])) == 100
     assert_array_equal(one.landmarks, two.landmarks)
     assert one.bandwidth == two.bandwidth
@@ -347,7 +349,7 @@ def test_a_valley_is_what_its_definition_says():
         own = y == number
         inside = np.sort(np.sort(distances[own][:, own], axis=1)[:, 5])[(own.sum() - 1) // 2]
         around = np.sort(distances[own][:, ~own].min(axis=1))[int(np.ceil(0.1 * own.sum())) - 1]
-        valley = spectrum.valley_of_rows(X, np.ones(110), np.arange(110), 1, components, number)
+        valley = graph.valley_of_rows(X, np.ones(110), np.arange(110), 1, components, number)
         assert_allclose(valley, np.log(around / inside), rtol=1e-6)
 
 
@@ -938,19 +940,19 @@ def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(filters,
     X = np.random.default_rng(0).random((2500, 2))
 
     def graph_of(X, k):
-        return spectrum.neighbour_graph(X, ones(len(X)), (len(X), 1000), NeighbourCount(None), k,
+        return graph.neighbour_graph(X, ones(len(X)), (len(X), 1000), NeighbourCount(None), k,
                                         False, np.random.RandomState(0), 1, Shared())  # fmt: skip
 
-    graph, wanted = graph_of(X, 5), spectrum.wanted_pairs(5, True)
-    assert graph.parts.n_kept == 1
-    work = 2 * TUNING.spectrum.degree * wanted.pairs * graph.weights.nnz
+    whole, wanted = graph_of(X, 5), spectrum.wanted_pairs(5, True)
+    assert whole.parts.n_kept == 1
+    work = 2 * TUNING.spectrum.degree * wanted.pairs * whole.weights.nnz
     tuning(spectrum__most_filtered=work if is_within else work - 1)
-    assert spectrum.is_costly(graph, wanted) != is_within
-    assert not spectrum.is_costly(graph, wanted._replace(exact=True))
-    assert not spectrum.is_costly(graph, wanted._replace(use="never"))
+    assert graph.is_costly(whole, wanted) != is_within
+    assert not graph.is_costly(whole, wanted._replace(exact=True))
+    assert not graph.is_costly(whole, wanted._replace(use="never"))
     apart = graph_of(np.r_[X, X + 100], 2)
     assert apart.parts.n_kept == 2
-    assert not spectrum.is_costly(apart, spectrum.wanted_pairs(2, True))  # the components suffice
+    assert not graph.is_costly(apart, spectrum.wanted_pairs(2, True))  # the components suffice
     model = DiffusionPowerKMeans(5, whitening=None, random_state=0).fit(X)
     n_nodes = 2500 if is_within else 1000
     assert len(model.feature_map_.landmarks_) == max(filters)[0] == n_nodes

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from refusals import Lazy
+from refusals import Framed
 from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.base import clone
@@ -235,7 +235,7 @@ def test_a_column_of_another_kind_than_in_the_fit_is_named():
     with pytest.raises(TypeError, match=r"^X: is sparse, .* Pass X\.toarray\(\)"):
         model.fit(sparse.csr_array(np.eye(3)))
     with pytest.raises(TypeError, match=r"^X: .*Pass X\.collect\(\)"):
-        model.fit(Lazy())
+        model.fit(Framed("collect"))
     for same in (pd.Categorical(TABLE["size"]), [*map(decimal.Decimal, TABLE["size"])]):
         assert_array_equal(model.transform(TABLE.assign(size=same)), model.transform(TABLE))
     assert_array_equal(model.transform(TABLE.assign(same="word")), model.transform(TABLE))

@@ -302,6 +302,7 @@ def _print_summary(summary: dict[str, Any], as_json: bool, to_stdout: bool) -> N
 
 
 def main(argv: list[str] | None = None) -> None:
+    """Run a command line. Errors of the input are printed, and end with the exit status 2."""
     if sys.stderr is None:  # it is closed, and `print` would take standard output
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     options = _parser().parse_args(argv)

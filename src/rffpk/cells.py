@@ -97,7 +97,7 @@ def cluster(
 
 
 def _check(adata: Any, key_added: Any, neighbors_key: Any, parameters: dict[str, Any]) -> None:
-    """Raise errors that the classes would raise too late, or in words of other parameters."""
+    """Raise errors that the classes would raise only after work, or would not word for AnnData."""
     if not all(hasattr(adata, name) for name in ("obs", "obsm", "uns")):
         raise TypeError(f"adata is of type {type(adata).__name__}, must be an AnnData object.")
     if not isinstance(key_added, str):

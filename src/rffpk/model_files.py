@@ -55,8 +55,8 @@ M = TypeVar("M")
 
 _FORMAT = "1"  # the version of the layout
 _PARTS = ("parameters", "attributes")  # of an estimator in a file
-_SCALES = ("mean_", "scale_", "var_")  # of the StandardScaler before it, if there is one
-_NAMES = "feature_names_in_"  # of the columns, if they have names
+_SCALES = ("mean_", "scale_", "var_")  # arrays of a StandardScaler before the estimator
+_NAMES = "feature_names_in_"  # the names of the columns, if any
 
 _DTYPES = ("float32", "float64")
 
@@ -75,7 +75,7 @@ RECORDS: dict[str, type[Any]] = {
     )
 }  # fmt: skip
 
-_MATRICES = (sparse.csr_array, sparse.csr_matrix)  # which are written as records of rows
+_MATRICES = (sparse.csr_array, sparse.csr_matrix)  # written as records of rows
 
 # Functions that check whether the arrays of an instance fit together.
 _VALID: dict[type[Any], Callable[[Any], bool]] = {Csr: Csr.is_valid}
@@ -263,7 +263,7 @@ class Encoder:
     """Turns values into JSON and arrays; a TypeError names what cannot be stored."""
 
     arrays: dict[str, Array] = field(default_factory=dict)
-    # where each object occurs first, by the identity of the object
+    # the path at which each object occurs first, by the identity of the object
     _paths: dict[int, str] = field(default_factory=dict)
 
     def estimator(self, model: Any, path: str = "") -> dict[str, dict[str, Any]]:

@@ -65,6 +65,7 @@ class ClusterProfiles:
     differences: NDArray[np.float64] = field(repr=False)
 
     def __str__(self) -> str:
+        """Return a table with a line for each cluster."""
         heads, cells = ["cluster", "rows", "share"], [range(len(self.sizes)), self.sizes]
         cells.append([f"{100 * share:.1f} %" for share in self.shares])
         if self.stability is not None:

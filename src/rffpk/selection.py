@@ -68,7 +68,7 @@ def select_n_clusters(
     5
     """
     model = _model(X, metric, n_jobs)
-    problem = model._problem()  # which checks the parameters
+    problem = model._problem()  # checks the parameters
     random = checks.check_random_state(random_state)
     with config.one_blas_thread():
         if model._schema().kind == "kernels":

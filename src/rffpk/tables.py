@@ -102,7 +102,7 @@ class TablePreprocessor(Estimator):
             given = _encoded(column, own)
             known = given[~np.isnan(given[:, 0])]
             mean = known.mean(axis=0) if len(known) else np.zeros(given.shape[1])
-            scale = math.sqrt(2)  # of words: the distance of the indicators of two categories
+            scale = math.sqrt(2)  # the distance between the indicators of two categories
             if own is None:  # squares neither overflow nor vanish
                 exponent = int(np.frexp(np.abs(known - mean).max(initial=0.0))[1])
                 squares = np.ldexp(known - mean, -exponent) ** 2
@@ -331,7 +331,7 @@ def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
         checks.refuse_sparse(X, "X", "TablePreprocessor")
     table = X
     if not framed and not isinstance(X, np.ma.MaskedArray):
-        # in an array of text, a word in a list would turn its numbers into words
+        # NumPy would turn a list with a word into text: `object` keeps the numbers
         table = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
     if not framed and table.ndim != 2:
         raise ValueError(
@@ -390,7 +390,7 @@ def _numbers_in(column: _Column) -> Array:
 def _words_in(column: _Column) -> list[str | None]:
     """Return the category of each value as text; None for gaps.
 
-    Equal numbers of different types get equal texts."""
+    Equal numbers of different types get equal texts. Booleans are numbers only beside numbers."""
     kinds = kinds_of(column.values)
     numbers = {"number", "boolean"} if "number" in kinds.values() else {"number"}
     words: list[str | None] = []
@@ -417,7 +417,7 @@ def _encoded(column: _Column, categories: Any) -> Array:
     if categories is None:
         return _numbers_in(column)[:, None]
     places = {name: j for j, name in enumerate(categories[:_MOST])}
-    for pair in (("True", "1"), ("False", "0")):  # which are equal
+    for pair in (("True", "1"), ("False", "0")):  # Python compares each pair as equal
         for name, other in (pair, pair[::-1]):
             if name in places:
                 places.setdefault(other, places[name])

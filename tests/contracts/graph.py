@@ -4,20 +4,19 @@
 from rffpk.choose import graph_choice
 from rffpk.choose import number as criteria
 
-# Leading eigenvectors of a graph, compared with a full decomposition.
-from rffpk.spaces import spectrum
+# The graph and its components, leading eigenvectors, compared with a full decomposition, and how
+# many landmarks there are, and where.
+from rffpk.spaces import graph, neighbors, spectrum
 
 # The search in cells.
 from rffpk.spaces.near_cells import near_cells
 
-# The nearest landmarks of rows, their number, and searches that several trials share. The number
-# and the places of landmarks. The graph of mutual neighbors.
+# The nearest landmarks of rows, their number, and searches that several trials share. The graph of
+# mutual neighbors.
 from rffpk.spaces.neighbors import (
     NeighbourCount,
     Neighbourhoods,
     Shared,
-    centroid_landmarks,
-    landmark_numbers,
     mutual_neighbours,
 )
 
@@ -25,11 +24,11 @@ __all__ = [
     "NeighbourCount",
     "Neighbourhoods",
     "Shared",
-    "centroid_landmarks",
     "criteria",
+    "graph",
     "graph_choice",
-    "landmark_numbers",
     "mutual_neighbours",
     "near_cells",
+    "neighbors",
     "spectrum",
 ]

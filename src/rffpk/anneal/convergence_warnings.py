@@ -37,7 +37,7 @@ class Ending:
 
     k: int
     found: int  # number of clusters with rows, less the clusters that coincide with another
-    s: float  # the exponent of its last passes; -inf: the hard rule
+    s: float  # the exponent of the last passes; -inf: the hard rule
     critical: float  # exponent above which the state of coincident centroids is stable
     parameter: str  # the parameter that lowers the exponent: "annealing.end", "m" or "m='auto'"
     merged: bool = False  # whether some clusters with rows coincide

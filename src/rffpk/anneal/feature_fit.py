@@ -62,7 +62,8 @@ class Problem:
     given: Callable[[Rows, int], Array | None] = lambda rows, k: None
     unit_centroids: bool = False  # whether centroids are scaled to length one
     rows_name: str = "the map of X"  # what a warning calls the columns of the features
-    least_exponent: float = -math.inf  # of memberships, after a hard end on mapped features
+    # least exponent of memberships, after a hard end on mapped features
+    least_exponent: float = -math.inf
     # sets further attributes of the fitted model
     published: Callable[[Result], None] = lambda result: None
     # set by the fit
@@ -126,26 +127,26 @@ class FeatureData:
     problem: Problem
     context: FitContext
     opened: Opened  # all rows with the columns of X; noise points have weight zero
-    maps: list[Any]  # fitted, of the views
+    maps: list[Any]  # the fitted map of each view
     mapped: bool  # whether the features of some view differ from its columns
-    rows: Rows  # all
+    rows: Rows  # all rows, with their features
     search: FeatureLevel  # level of the starts
-    pilot: Rows  # for statistics
-    samples: list[Rows]  # of growing size, the first for the starts; []: starts use all rows
+    pilot: Rows  # sample for means, variances and exponents
+    samples: list[Rows]  # samples of growing size, the first for the starts; []: all rows instead
     base: Rows  # the first sample, or all rows, with stored features where that pays
     components: Compressed | None  # principal components that the starts run on
     pool: Rows  # initial centroids are chosen from these rows
     init: Any  # the name of a method, a callable, or centroids
     objective: PowerMean
     plan: Plan
-    # of each view, the columns that are its features; None: all columns, or mapped features
+    # for each view the columns that are its features; None: all columns, or mapped features
     columns: list[Array | None]
     patience: int  # consecutive failures that end swaps on larger samples
 
     def first(self, start: int) -> State:
         """Return the state of a start at its initial centroids.
 
-        They are chosen from rows of the pool unless they are given."""
+        Unless centroids are given, they are chosen from rows of the pool."""
         init, pool, k, random = self.init, self.pool, self.context.k, self.context.random
         if not isinstance(init, str) and not callable(init):
             theta = np.asarray(init - pool.shift)
@@ -359,9 +360,9 @@ def _samples(problem: Problem, sample: Opened, rows: Rows, mapping: Mapping, k: 
 
 
 def _soft_exponent(data: FeatureData, rows: Rows, theta: Array, s: float) -> float:
-    """Return the exponent of memberships after a hard end.
+    """Return the exponent of memberships after a hard end, from the shape of the clusters.
 
-    It follows from the shape of the clusters. If all rows lie on centroids, it is s."""
+    The result is s if all rows lie on centroids."""
     calibrated = decompositions.exponent_of_memberships(
         replace(data.pilot, alpha=rows.alpha), theta
     )
@@ -444,9 +445,9 @@ def _both_sums(
 ) -> _Pair:  # fmt: skip
     """Return the sums of a block at the exponent s, and its sums in the hard limit.
 
-    They are added to the sums `before` of earlier blocks, if there are any. One pass gives both if
-    the fit ends hard and has no typicality: of the first sums, only the objective is needed then.
-    Otherwise two passes are made. `take` is called with the index of the first row and the
+    The sums `before` of earlier blocks are added, if there are any. If the fit ends hard and has no
+    typicality, one pass gives both sums, because at s only the objective is needed. Otherwise two
+    passes are made. `take` is called with the index of the first row and the
     labels."""
     soft, hard = before or (None, None)
     one = ends_hard and block.eta is None

@@ -30,8 +30,8 @@ from rffpk.system.tuning import TUNING
 class RunningSums:
     """Discounted sums over all rows of a stream (docs/math.md, section 18)."""
 
-    N: Array  # (k, F), of shifted features
-    G: Array  # (k,), of weights
+    N: Array  # (k, F), sums of shifted features
+    G: Array  # (k,), sums of weights
     s: float  # the exponent of all passes
 
 
@@ -39,16 +39,16 @@ class RunningSums:
 class Centroids:
     """The centroids of a fit in a feature space, with the data that public attributes lack."""
 
-    maps: list[Any]  # fitted, of the views
-    shifts: list[Array]
+    maps: list[Any]  # the fitted map of each view
+    shifts: list[Array]  # the mean features of each view
     alpha: Array  # (L,), view weights
     objective: PowerMean
     masses: Array  # (k,), weights of the clusters; (k, L), for each view, if rows lack views
-    weights: Array  # (k,); sums of features divided by them are the centroids
+    weights: Array  # (k,), divisors that turn sums of features into centroids
     counted: int  # number of rows with positive weight
     s: float  # exponent of the passes over batches
     outliers: Any  # decides which rows are noise; None: no row is
-    running: RunningSums | None = None  # of batches since the fit
+    running: RunningSums | None = None  # sums over the batches since the fit
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class CentroidModel:
         masses = self.fitted.masses if running is None else running.G
         theta = self.centers - np.concatenate(shifts).astype(np.float64)
         theta *= np.sqrt(np.repeat(alpha, [len(part) for part in shifts]))
-        if masses.ndim == 2:  # in each view, of rows that lack views
+        if masses.ndim == 2:  # masses of each view, because rows lack views
             masses = masses @ (alpha / alpha.sum())
         with config.one_blas_thread():
             return gaps_of(theta @ theta.T), masses

@@ -3,9 +3,9 @@
 **Bounds** (Hamerly: Making k-means even faster. SDM 2010) leave out the rows whose nearest
 centroid cannot have changed. Each row has two numbers: an upper bound of the distance from its
 centroid, and a lower bound of the distances from all other centroids. When centroids move, the
-first grows by the shift of the row's centroid, and the second falls by the largest other shift.
-While they are apart by more than the rounding errors of squared distances, a pass would give the
-row the label that it has. So labels are the labels of passes over all rows.
+upper bound grows by the shift of the row's centroid, and the lower bound falls by the largest other
+shift. While the lower bound is larger by more than rounding errors, a pass over the row would not
+change its label. So labels are the labels of passes over all rows.
 
 **Candidate lists** (near centroids). A row with the centroid a is compared with c centroids only:
 a, and the centroids nearest to a. The objective falls nearly as much as in passes over all
@@ -201,8 +201,8 @@ def coordinates(theta: Array, directions: Array) -> Array:
 def _leading(theta: Array, q: int) -> Array:
     """Return orthonormal directions (F, q) along which the centroids spread most.
 
-    They approximate the q leading eigenvectors of theta'theta, the largest first, by subspace
-    iteration."""
+    The directions approximate the q leading eigenvectors of theta'theta, the largest first, by
+    subspace iteration."""
     start = np.random.RandomState(0).standard_normal((len(theta), q))
     found = basis_of(theta.T @ start)[0]
     for _ in range(2):
@@ -251,11 +251,11 @@ class Need(NamedTuple):
 class Bounds:
     """Bounds of the distances of the rows from centroids, and the sums of the clusters.
 
-    The next pass overwrites bounds and labels, as copies of them would double the memory."""
+    The next pass overwrites bounds and labels, because copies would double the memory."""
 
     at: Array  # (k, F), the centroids of the pass
-    N: Array  # (k, F), the weighted sums of the rows of each cluster, by the scaled weights
-    G: Array  # (k,), the weights of the clusters, by the scaled weights
+    N: Array  # (k, F), the sums of the rows of each cluster, times their scaled weights
+    G: Array  # (k,), the sums of the scaled weights of each cluster
     largest: Array  # (k,), the largest weight of each cluster since the last visit of all rows
     upper: Array  # (n,), upper bounds of the distances from the centroids of the labels
     lower: Array  # (n,), lower bounds of the distances from all other centroids of the comparison
@@ -277,7 +277,7 @@ class Assignment:
     new: int = 0  # how many centroids at the end of theta have just been added
     few: bool = True  # whether the candidate lists are enough for the next passes
     bounds: Bounds | None = None
-    directions: Array | None = None  # for passes over all centroids, where they pay
+    directions: Array | None = None  # (q, F), used in passes over all centroids
 
 
 def step(
@@ -328,7 +328,7 @@ def _are_enough(before: Assignment, at: Array, found: Assignment) -> bool:
     most, beyond = tuning.few_missed * len(found.labels), 0
     if len(moved) <= most:
         return True
-    # by tiles: if many rows miss the first lists, the remaining lists need not be made
+    # make lists tile by tile, and stop once too many rows miss their lists
     for part in row_tiles(len(at), len(at), tuning.compared_numbers):
         inside = (old >= part.start) & (old < part.stop)
         near = _lists(before, at, part)[old[inside] - part.start]
@@ -380,8 +380,9 @@ def _among_near(
 ) -> tuple[Sums, Assignment]:
     """Compare the rows with the candidate lists of their clusters; return sums and assignment.
 
-    If bounds are needed and known, only the rows that they do not decide are visited. If they are
-    needed and unknown, all rows are visited, and the assignment has new bounds."""
+    If `need.bounded` and the bounds are known, only rows whose labels the bounds leave open are
+    visited. Otherwise all rows are visited, and with `need.bounded` the assignment gets new bounds.
+    """
     is_bounded = need.bounded and before.bounds is not None
     if is_bounded and (decided := _among_active(rows, theta, before)):
         return decided
@@ -560,7 +561,7 @@ def _nearest_of_each(at: Array, centroids: Array, count: int, number: int) -> Ar
         inside = np.flatnonzero((own >= 0) & (own < len(centroids)))
         apart[inside, own[inside]] = -np.inf
         last = np.partition(apart, count - 1, axis=1)[:, count - 1 : count]
-        near = np.nonzero(apart <= last)[1]  # in half the time of argpartition, but with ties
+        near = np.nonzero(apart <= last)[1]  # twice as fast as argpartition, but with ties
         if len(near) > count * len(apart):
             near = np.argpartition(apart, count - 1, axis=1)[:, :count]
         nearest[part] = near.reshape(-1, count)

@@ -180,7 +180,9 @@ def arrays_of_record(record: Any, prefix: str = "") -> dict[str, Array]:
 
 
 def record_of(cls: type[Any], arrays: dict[str, Array]) -> Any:
-    """Return the record of a class whose fields were written by `arrays_of_record`."""
+    """Return the record of a class whose fields were written by `arrays_of_record`.
+
+    The name "a.b" is the field b of the record in the field a."""
     values = {n: x if x.ndim else x.item() for n, x in arrays.items() if "." not in n}
     for name in {name.partition(".")[0] for name in arrays.keys() - values.keys()}:
         parts = {
@@ -208,7 +210,7 @@ _LIMIT = "memory limit where none is given"  # a fact that resumed fits keep
 def _of_rows(sample: Opened, *computed: Any) -> dict[str, str]:
     """Return facts that distinguish the rows of a fit, as texts by name.
 
-    They cost at most one pass over the rows. `computed` are numbers from features of the rows,
+    This takes at most one pass over the rows. `computed` are numbers from features of the rows,
     whose bits depend on the processor and on libraries."""
     xs, _ = sample.some()
     first = [sample.shape.views.index(i) for i in range(len(xs))]  # the first view of each table

@@ -40,14 +40,14 @@ KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 class KernelProblem:
     """The problem that the parameters define: the kernels, the objective, and the starts."""
 
-    kernels: Any  # as `matched` takes them
-    plan: Callable[[FitContext, float], Plan]  # from the critical exponent
+    kernels: Any  # the parameter, as `matched` takes it
+    plan: Callable[[FitContext, float], Plan]  # returns the plan for a critical exponent
     init: Any
     cache: Cache
     objective: PowerMean = field(default_factory=PowerMean)
     several: bool = False  # whether X may be a list of views
     annealed: bool = False  # whether starts may have soft steps
-    # whether all steps of the starts are made with the kernels, none on components of them
+    # whether starts run on the kernels themselves, not on principal components
     exact: bool = False
     level: type[KernelLevel] = KernelLevel
     smoothing: float = 0.0  # squared distances grow by this part of the mean squared norm
@@ -110,9 +110,9 @@ class KernelData(Data):
     problem: KernelProblem
     opened: Opened
     kernels: KernelLevel
-    alpha: Array  # (L,), the weights of the kernels in the sum that has the components
+    alpha: Array  # (L,), the weights of the kernels in the sum whose components are used
     given: Array | None  # (k, n), initial centroids
-    components: Rows | None  # initial centroids are chosen on them; None: at random
+    components: Rows | None  # where initial centroids are chosen; None: chosen at random
     search: Any  # level of the starts: components, or the kernels
     plan: Plan
     patience: int = 0  # no swaps on larger samples
@@ -264,8 +264,8 @@ def _given_weights(init: Any, k: int, n: int) -> Array:
 def initial_weights(rows: KernelRows, components: Rows | None, init: str) -> Array:
     """Return initial centroids (k, n) of a start, as weights of the rows.
 
-    They are k rows, or for "spectral" the means of k clusters. Rows are chosen on the principal
-    components of the kernels, or at random if `components` is None."""
+    The centroids are k rows, or for "spectral" the means of k clusters. Rows are chosen on the
+    principal components of the kernels, or at random if `components` is None."""
     n, k, random = rows.n, rows.context.k, rows.context.random
     rows.context.history.records.append({"stage": "seeding", "rows": n})
     if components is None:
@@ -300,8 +300,8 @@ def _evaluated(
 ) -> tuple[dict[str, Any], Array]:
     """Return attributes of the fitted model, and squared distances (n, k) from the centroids.
 
-    After a hard end the exponent of memberships follows from the shape of the clusters. It is s for
-    all other fits, and if all rows of each cluster are equal."""
+    After a hard end the exponent of memberships follows from the shape of the clusters. The
+    exponent is s for all other fits, and if all rows of each cluster are equal."""
     W, alpha, unit = state.theta, state.alpha, rows.context.history.unit
     weights = unit_weights(W)
     Y = rows.multiply(weights, precise=True)

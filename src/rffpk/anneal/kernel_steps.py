@@ -133,7 +133,7 @@ class KernelLevel:
         """Return new centroids (k, n): weights of the rows that sum to one for each centroid.
 
         `weights` (k, n) have the sums G (k,). Centroids of empty clusters move to the costliest
-        rows. Return also how many of them moved."""
+        rows. Return also how many centroids moved."""
         stays = empty_clusters(G, weights.dtype)
         W = weights / np.where(stays, 1, G)[:, None].astype(weights.dtype)
         empty = np.flatnonzero(stays)
@@ -338,9 +338,9 @@ class KernelRows:
 def kernel_coordinates(kernel: FittedKernel) -> NDArray[np.float64]:
     """Return coordinates (n, r) of the rows whose inner products approximate the kernel matrix.
 
-    They are the columns of a pivoted Cholesky decomposition. Only rows of positive weight are
-    pivots. If the kernel has negative eigenvalues, the columns stop before the first negative
-    pivot. O(n r^2) time."""
+    The coordinates are the factor of a pivoted Cholesky decomposition, column by column. Only rows
+    of positive weight are pivots. If the kernel has negative eigenvalues, the decomposition ends
+    before the first negative pivot. O(n r^2) time."""
     most, r = min(TUNING.number.coordinates, len(kernel.counted)), 0
     left = np.zeros(kernel.n)  # diagonal of the kernel less its approximation
     left[kernel.counted] = kernel.diagonal[kernel.counted]

@@ -27,11 +27,11 @@ class SearchParameters:
     k: int  # the number of clusters; 1 if the fit finds the number
     start: float | None  # None: the critical exponent; -inf: no annealing
     factor: float | None  # None: adaptive, as in a Schedule
-    passes: int | None
+    passes: int | None  # passes at each exponent; None: until convergence
     end: float  # -inf: the hard rule
     until: Until
     swaps: int | None  # None: automatic, like n_init
-    n_init: int | None
+    n_init: int | None  # number of starts
     init: Any
     sample: Any
     max_iter: int
@@ -44,7 +44,7 @@ class SearchParameters:
     def starts(self, critical: float, automatic: int) -> list[Start]:
         """Return the starts, whose schedules may depend on the critical exponent.
 
-        `automatic` is their number if `n_init` is None. If the starts differ in kind,
+        `automatic` is the number of starts if `n_init` is None. If the starts differ in kind,
         plain k-means and annealing from a low exponent take turns, and the last start is slow
         annealing from the critical exponent.
 

@@ -56,8 +56,9 @@ class Journal:
     ) -> tuple[State, T]:
         """Call `call(state, *arguments)`; return the new state and the result of the call.
 
-        The result consists of numbers that JSON can hold. A fit takes its decisions by results,
-        never by the state, so that a checkpoint can repeat them."""
+        This class only makes the call; `FileJournal` also records the result, or repeats it from a
+        file. The result consists of numbers that JSON can hold. A fit decides by results, never by
+        the state, which is out of date while results are repeated."""
         return call(state, *arguments)
 
 
@@ -121,14 +122,14 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
 
     The result (L,) is computed on evenly spaced rows. The median point of a view has the weighted
     median of each feature."""
-    some = rows.take(np.arange(0, rows.n, -(-rows.n // TUNING.sampling.median_rows)))
+    sample = rows.take(np.arange(0, rows.n, -(-rows.n // TUNING.sampling.median_rows)))
     medians = []
     for view in range(len(rows.xs)):
-        those = some.view(view)
-        features = some_features(those)
-        middle = [_median(part, those.weight).copy() for part in column_blocks(features)]
+        rows_of_view = sample.view(view)
+        features, weight = some_features(rows_of_view), rows_of_view.weight
+        middle = [_median(part, weight).copy() for part in column_blocks(features)]
         distances = squared_distances(features, np.concatenate(middle))
-        medians.append(_median(distances[:, None], those.weight)[0])
+        medians.append(_median(distances[:, None], weight)[0])
     return np.array(medians)
 
 
@@ -136,7 +137,7 @@ def _median(values: Array, weight: Array) -> Array:
     """Return the weighted medians (F,) of the columns of values (n, F).
 
     The median is the least value such that the values up to it have half of the weight or more."""
-    if are_ones(weight):  # in a fraction of the time of a sort
+    if are_ones(weight):  # much faster than a sort
         middle = (len(values) - 1) // 2
         return np.partition(values, middle, axis=0)[middle]
     order = np.argsort(values, axis=0)

@@ -47,19 +47,19 @@ class Schedule:
 class Start:
     """One start of a search."""
 
-    kind: str
+    kind: str  # the name of the start in the history
     schedule: Schedule
-    k_means_first: bool = False
-    merges: bool = False  # whether more centroids are drawn, and merged to k before it begins
+    k_means_first: bool = False  # whether plain k-means runs before annealing
+    merges: bool = False  # whether more centroids are drawn, and merged to k before the start
 
 
 class Stage(NamedTuple):
     """Steps at one exponent, until centroids move by at most `tol` or `most` steps are made."""
 
-    name: str  # in the history
+    name: str  # the name of the stage in the history
     s: float
     noise: float = 0.0  # random displacement of the centroids before the first step
-    tol: float = -1.0  # in standard deviations of the features
+    tol: float = -1.0  # a distance in standard deviations of the features
     most: int = 1
     goal: float = math.inf  # on features: end early if the hard objective will not fall to this
     # the stage ends after a first step whose hard objective is outside of this range
@@ -91,8 +91,10 @@ class History:
 
     records: list[dict[str, Any]] = field(default_factory=list)
     progress: Progress | None = None
-    unit: float = 1.0  # objectives are multiplied by it when they are reported, ...
-    left_out: float = 0.0  # ... after this part is added, of features that the search leaves out
+    # A reported objective is unit * (objective + left_out). `left_out` is the part of the objective
+    # that comes from features that the search leaves out.
+    unit: float = 1.0
+    left_out: float = 0.0
 
     def add_step(
         self, stage: Stage, step: Step, start: int, rows: int, alpha: Array,
@@ -162,7 +164,7 @@ class FitContext:
     history: History = field(default_factory=History)
     n_threads: int = 1
     k: int = 0  # the number of clusters
-    storage: Storage = field(default_factory=lambda: Storage("auto"))  # of features
+    storage: Storage = field(default_factory=lambda: Storage("auto"))  # whether features are kept
     journal: Journal = field(default_factory=Journal)
     # (L,), the share of the rows that has each view; None: all rows have all views
     coverage: Array | None = None
@@ -369,7 +371,7 @@ class Plan:
 class Result:
     """A fit, evaluated on all rows."""
 
-    attributes: dict[str, Any]  # of the fitted model
+    attributes: dict[str, Any]  # attributes of the fitted model
     end: StartEnd
     ending: Ending  # how many clusters have rows and differ
     causes: list[Cause]  # why clusters may be missing

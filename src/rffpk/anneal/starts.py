@@ -28,7 +28,7 @@ from rffpk.system.tuning import TUNING
 def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
     """Return random rows of positive weight, from which initial centroids are chosen.
 
-    They are all rows if there are few."""
+    All rows of positive weight are returned if there are few."""
     tuning = TUNING.starts
     most = min(tuning.seed_rows, tuning.seed_numbers // len(rows.shift))
     most = max(tuning.rows_a_centroid * k, most)
@@ -44,7 +44,7 @@ class Parts:
     """Features of rows that lack views, completed when they are chosen as initial centroids.
 
     In a view that a row lacks, the centroid gets the features of another row: the row that is
-    nearest in the views that both have. If there is none, it gets zeros, which are the mean."""
+    nearest in the views that both have. If no row is, the centroid gets zeros, the mean."""
 
     def __init__(self, rows: Rows, features: Array) -> None:
         assert rows.present is not None
@@ -115,7 +115,7 @@ def given_rows(schema: Schema, init: Any, k: int) -> list[Columns]:
 def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any) -> Array:
     """Return the features (k, F) of k chosen rows as initial centroids.
 
-    They are completed in views that the rows lack."""
+    Features of views that a chosen row lacks are completed from other rows."""
     parts = None if rows.present is None else Parts(rows, features)
     chosen = seed_rows(rows, features, k, init, random, parts)
     return dense(features[chosen] if parts is None else parts[chosen])
@@ -223,9 +223,9 @@ def _moved(rows: Rows, drawn: Draws, count: int, random: Any) -> tuple[Array, Ar
 def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Array, Array]]:
     """Return a function that makes a pass over all rows at given centroids.
 
-    The function takes the centroids, and how many of the last of them are new since its last call.
-    It returns the sums, the labels (n,), and the squared distances (n,) from the nearest centroids.
-    If there are many centroids, rows are compared only with candidate lists."""
+    The function takes the centroids, and how many new centroids follow the centroids of its last
+    call. It returns the sums, the labels (n,), and the squared distances (n,) from the nearest
+    centroids. If there are many centroids, rows are compared only with candidate lists."""
     found: Assignment | None = None
     if hard_plan(rows, len(drawn.chosen)).near:
         drawn.see_added()

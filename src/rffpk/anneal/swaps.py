@@ -197,7 +197,7 @@ def _keyed(
     kept = before or Reservoir(count)
     found = one_pass(block, theta, -math.inf, want=("labels", "nearest"))[1]
     odds = of_cost * found["nearest"].astype(np.float64) + of_cluster[found["labels"]]
-    odds *= block.weight_unit  # which float32 may not hold
+    odds *= block.weight_unit  # in float64: float32 may not hold the products
     odds *= block.weight
     kept.add(block.begin, row_keys(seed, block.begin, block.n, odds), [odds])
     return kept
@@ -287,7 +287,7 @@ def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
 def _two_nearest(rows: Rows, state: State) -> tuple[Array, Array, Array]:
     """Return labels (n,), and squared distances (n,) from the nearest and second nearest centroid.
 
-    They are taken from the assignment of the state if it has them, else computed in a pass."""
+    The result is taken from the assignment of the state, or computed in a pass if it lacks any."""
     found = state.assigned
     if found is not None and found.own is not None and found.other is not None:
         return found.labels, found.own, found.other
@@ -331,8 +331,9 @@ def _reach(
 ) -> tuple[State, list[float]]:
     """Add the k costliest rows as centroids, merge to k by Ward's method, and make passes.
 
-    Undo that if it does not lower the objective `cost`. Return the state, the objective after the
-    passes, and how far the last pass moved the centroids."""
+    If the objective is not lower than `cost`, restore the centroids and the view weights. Return
+    the state, the objective after the passes (also if they are undone), and how far the last pass
+    moved the centroids."""
     from rffpk.system.tree import means, merged
 
     rows, theta = level.at(state), state.theta
@@ -341,6 +342,7 @@ def _reach(
     if not len(far):
         return state, [cost, 0.0]
     squares = euclidean_distances(rows.scaled(far), rows.scaled(theta), squared=True).min(axis=1)
+    # weights that turn squared distances into the costs of the rows
     weight = np.divide(costs, squares, out=np.zeros_like(squares), where=squares > 0)
     masses = np.concatenate([masses, rows.weight_unit * weight])
     theta = np.vstack([theta, far])

@@ -199,21 +199,22 @@ def _options(parameters: DiffusionSpec, k: int, is_large: bool, or_columns: bool
 
     There is one option if the parameters fix it, or for one cluster. There is also one if X
     `is_large` and has many clusters: a sample then has too few rows of each cluster to compare
-    options."""
-    given = parameters.whitening, parameters.n_neighbors
+    options. The columns without a graph are an option only with `or_columns`."""
+    whitening, n_neighbors = parameters.whitening, parameters.n_neighbors
     if parameters.metric == PRECOMPUTED:
         return [Option(None, 1, unit=True)]
-    if not isinstance(given[0], str) or k == 1 or (k >= MANY and is_large):
-        return [Option(None if isinstance(given[0], str) else given[0], 1)]
-    numbers = (0, 0.5, 1, 2) if isinstance(given[1], str) else (0, 1)
-    return [each for each in OPTIONS[not or_columns :] if each.neighbors in numbers]
+    if not isinstance(whitening, str) or k == 1 or (k >= MANY and is_large):
+        return [Option(None if isinstance(whitening, str) else whitening, 1)]
+    factors = (0, 0.5, 1, 2) if isinstance(n_neighbors, str) else (0, 1)
+    options = OPTIONS if or_columns else OPTIONS[1:]
+    return [option for option in options if option.neighbors in factors]
 
 
 def _tried(whole: MapRows, options: list[Option], random: Any) -> tuple[MapRows, Choice, bool]:
-    """Return a sample, the option chosen on the sample, and whether all graphs have k components.
+    """Return a sample, the choice on the sample, and whether all graphs have k components.
 
     Each option clusters the sample by k-means. The choice is the medoid of the partitions. The last
-    result is True if each graph of an option has exactly k kept components.
+    result is True if each graph that was tried has exactly k kept components.
 
     A row that is drawn several times is in the sample once, and the number of draws is its weight.
     Copies of a row would be neighbors of each other."""
@@ -224,7 +225,8 @@ def _tried(whole: MapRows, options: list[Option], random: Any) -> tuple[MapRows,
         index, p = distinct, times.astype(np.float64)
     x, most = X if len(index) == len(X) else X[index], max(each.neighbors for each in options)
     sample = replace(whole, X=x, weight=p, most_times=most)
-    random, of_seeds = map(np.random.RandomState, (random.randint(2**31 - 1), 0))
+    random_graphs = np.random.RandomState(random.randint(2**31 - 1))
+    random_seeds = np.random.RandomState(0)  # seeded again for each option
     counts = list[int]()
     occupied = table.occupied_columns(sample.columns)
     columns = sample.columns if occupied is None else table.some_columns(sample.columns, occupied)
@@ -236,15 +238,17 @@ def _tried(whole: MapRows, options: list[Option], random: Any) -> tuple[MapRows,
         features: Columns = columns
         if option.neighbors:
             wanted = wanted_pairs(k, True)
-            found, _, rows = sample.diffusion(wanted, option.whitening, option.neighbors, random)
-            lines = node_features(found, DiffusionSpec(), k, option.unit)[1]
-            own = None if found.weights is None else found.weights @ lines
-            features = found.features(rows, lines, own).astype(np.float64)
-            counts.append(found.parts.n_kept)
-        elif columns.shape[1] > PER_CLUSTER * k:  # many more than k clusters need
+            graph, _, rows = sample.diffusion(
+                wanted, option.whitening, option.neighbors, random_graphs
+            )
+            functions = node_features(graph, DiffusionSpec(), k, option.unit)[1]
+            means = None if graph.weights is None else graph.weights @ functions
+            features = graph.features(rows, functions, means).astype(np.float64)
+            counts.append(graph.parts.n_kept)
+        elif columns.shape[1] > PER_CLUSTER * k:  # k clusters need fewer columns: whiten
             components = sample.components(np.random.RandomState(0))
             features = components.whitening(None, n_threads)(sample.columns)
-        return searched_clusters(features, sample.weight, k, n_threads, of_seeds)
+        return searched_clusters(features, sample.weight, k, n_threads, random_seeds)
 
     choice = medoid(options, clusters)
     return sample, choice, {*counts} == {k}

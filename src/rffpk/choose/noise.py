@@ -137,7 +137,7 @@ class Outliers:
     """Distances of rows to their nearest rows of a sample, and the threshold of noise."""
 
     nearest: Neighbourhoods  # its landmarks are the sample
-    cells: Cells | None  # of the sample; None: the sample has all distinct rows
+    cells: Cells | None  # cells of the sample; None: the sample has all distinct rows
     threshold: float  # rows with larger distances are noise
     scales: tuple[float, ...]  # a factor for the columns of each view
     columns: Array | None  # columns of the joined views in which distances are taken; None: all
@@ -159,7 +159,7 @@ class Outliers:
         return squares
 
     def _squares_of(self, X: Columns, enough: float | None) -> Array:
-        """Compute `squares` for rows whose views are joined already."""
+        """Compute `squares` for rows whose views are joined already; `enough` as in `squares`."""
         squares = np.empty(len(X), dtype=X.dtype)
         if self.cells is None:
             squares[:] = _to_last(X, self.nearest)
@@ -169,12 +169,13 @@ class Outliers:
             def visit(rows: Array, members: Array) -> None:
                 """Write the squared distances of rows to the members of their cell.
 
-                With `enough` a part of the members is tried first: the distances to it are no
-                shorter, and may be short enough."""
-                some = members[:: TUNING.noise.member_step]
-                pays = enough is not None and len(some) >= alone.r
-                for looked_at in [some, members] if pays else [members]:
-                    near = replace(alone, landmarks=references[looked_at])
+                If `enough` is given, a part of the members is searched first. The distances to a
+                part are upper bounds. All members are searched only for rows whose upper bound
+                exceeds `enough`."""
+                part = members[:: TUNING.noise.member_step]
+                pays = enough is not None and len(part) >= alone.r
+                for searched in [part, members] if pays else [members]:
+                    near = replace(alone, landmarks=references[searched])
                     squares[rows] = found = _to_last(X.take(rows, axis=0), near)
                     rows = rows[np.sqrt(found, dtype=np.float64) > enough] if pays else rows
                     if not len(rows):
@@ -279,10 +280,10 @@ def outliers_of(
 def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Columns, Array]:
     """Return distinct rows in lexicographic order, with copies of heavy rows, and their indices.
 
-    The first m of `rows` are a sample of distinct rows, and all of them are returned. Such a row is
-    heavy if its mass is at least `TUNING.noise.neighbors` + 1 times the median mass. The remaining
-    rows are drawn by weight. They are heavy if their mass is at least `least`; else they are left
-    out.
+    The first m of `rows` are a sample of distinct rows, and are all returned. A row of the sample
+    is heavy if its mass is at least `TUNING.noise.neighbors` + 1 times the median mass. The
+    remaining rows are drawn by weight. A drawn row is heavy if its mass is at least `least`; else
+    it is left out.
 
     A heavy row is repeated so often that all its neighbors are copies of it. Its distance is then
     zero, and it is never noise. The indices are of `rows`, one for each returned row."""
@@ -306,8 +307,8 @@ def automatic_threshold(outliers: Outliers, own: Array, squares: Array, weight: 
 
     Two candidates are tried: a valley in the histogram of log distances of the sample, beyond the
     mode; then a wide gap before the largest distances of all rows. A candidate is taken if the rows
-    beyond it are no cluster. If they are no more than the neighbors of a row, each of them has a
-    neighbor on the other side, and they are no cluster. Otherwise `_is_mixed` decides."""
+    beyond it are no cluster. At most `TUNING.noise.neighbors` rows are no cluster, because each row
+    then has a neighbor that is not beyond the candidate. For more rows `_is_mixed` decides."""
     counted, least = weight > 0, np.sort(own)
     least = least[np.searchsorted(np.sqrt(least, dtype=np.float64), outliers.rounding, "right") :]
     apart = np.sqrt(least, dtype=np.float64)
@@ -315,11 +316,12 @@ def automatic_threshold(outliers: Outliers, own: Array, squares: Array, weight: 
     most = int(min(tuning.most_share * n, tuning.least_share * n + tuning.gap_rows))
     tail = squares[(squares >= least[-1 - most]) & counted] if most else squares[:0]
     far = np.sqrt(np.unique(tail)[::-1], dtype=np.float64)  # copies of a row count once
-    for border, some in ((_valley(np.log(apart), outliers.rounding), apart), (_gap(far), far)):
+    valley = _valley(np.log(apart), outliers.rounding)
+    for border, distances in ((valley, apart), (_gap(far), far)):
         if border is None:
             continue
-        few = len(np.unique(some[some > border])) <= tuning.neighbors
-        if few or _is_mixed(replace(outliers, threshold=border), own):
+        are_few = len(np.unique(distances[distances > border])) <= tuning.neighbors
+        if are_few or _is_mixed(replace(outliers, threshold=border), own):
             return border
     return math.sqrt(float(np.max(squares, initial=0, where=counted))) + outliers.rounding
 

@@ -41,7 +41,7 @@ class _Evidence(NamedTuple):
 
     rows: Array  # indices of the rows in the data set
     sums: Array  # sums[k] is the sum of the scores of k clusters
-    scores: tuple[Array, Array, Array]  # by eigengaps, heights and modes
+    scores: tuple[Array, Array, Array]  # scores by eigengaps, by heights and by modes
     labels: Callable[[list[int]], list[Array]]  # labels of `rows` for each number > 1 in a list
     rare: float = 0.0  # share of the rows that are in clusters of few rows
 
@@ -349,7 +349,7 @@ def _partitions(
 # ---- the three criteria --------------------------------------------------------------------------
 
 
-_ROUNDING = 1e-12  # of the largest cost
+_ROUNDING = 1e-12  # this part of the largest cost is rounding
 
 
 def eigengap_scores(eigengaps: list[Array]) -> Array:
@@ -380,9 +380,9 @@ def outstanding_scores(eigengaps: Array) -> Array:
 def height_scores(linkage: Array, largest: int) -> Array:
     """Return scores (largest + 1,) from 0 to 1 of the numbers k, from the costs of Ward's tree.
 
-    Let c_k be the log cost of merging k clusters to k - 1. The score is c_k - c_(k + 1), less a
-    fraction of c_(k + 1) - c_(2 k + 1), cut to a range: costs fall without clusters, too. `linkage`
-    is the linkage matrix of the tree."""
+    Let c_k be the log cost of merging k clusters to k - 1. The score is c_k - c_(k + 1), cut to a
+    range. Without clusters costs fall, too, so a fraction of c_(k + 1) - c_(2 k + 1) is subtracted
+    before. `linkage` is the linkage matrix of the tree."""
     scores, most = np.zeros(largest + 1), TUNING.number.largest_height
     costs = linkage[::-1, 2] ** 2  # twice the costs of the mergers of 2, 3, ... clusters
     if len(costs) == 0 or not costs[0] > 0:
@@ -475,11 +475,13 @@ def _prominences(density: Array, edges: csr_array) -> Array:
 def rare_share(distances: Array) -> float:
     """Return the share of rows that have a few near neighbors, and a jump to the next neighbor.
 
-    Such rows are in clusters with fewer rows in this sample than neighbors in `distances`.
-    `distances` (n, r) are from rows to their nearest rows, rising; each row is its own nearest row.
+    A jump shows that the cluster of the row has fewer rows in this sample than neighbors in
+    `distances`. `distances` (n, r) are from rows to their nearest rows, rising; each row is its own
+    nearest row.
 
-    Let T_j be the distance to the j-th neighbor. In a cloud of even density in d dimensions j d
-    log(T_(j+1) / T_j) is exponential with mean one."""
+    Let T_j be the distance to the j-th neighbor. In a cloud of even density in d dimensions, the
+    product j d log(T_(j+1) / T_j) is exponential with mean one. A row counts if its largest product
+    exceeds `TUNING.number.jump`."""
     last, tuning = distances.shape[1] - 1, TUNING.number
     first, middle = tuning.jump_neighbors, tuning.neighbors[0]
     if last <= first:

@@ -69,7 +69,7 @@ class Paper(NamedTuple):
     """The parameters that annealing="paper" stands for, in addition to ``sample=None``."""
 
     annealing: Annealing
-    init: str  # in place of "k-means++"
+    init: str  # replaces "k-means++"
 
 
 # The protocols of power k-means on features, of several views, and with exact kernels.

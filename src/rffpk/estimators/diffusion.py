@@ -230,13 +230,14 @@ def _central_nodes(model: Any, mass: Array, X: Any, nearest: Array) -> Array:
 
 
 def _apart(space: DiffusionSpace, centers: Array, gaps: Array) -> Array:
-    """Return squared distances (k, k) between centroids, corrected between graph components.
+    """Return squared distances (k, k) between centroids, which tell graph components apart.
 
     `gaps` (k, k) are the squared distances of the `centers` (k, F) by diffusion features, which put
-    all components equally far apart. Between components, the result is proportional to the distance
-    of the landmark means of the clusters. It exceeds all distances within components. A cluster
-    without landmarks is placed at the nearest landmark."""
-    # Indicators of components, scaled to length one, are orthogonal where components differ.
+    all components equally far apart. Within a component the result is `gaps`. Between components it
+    is proportional to the squared distance of the landmark means of the clusters, and at least the
+    largest of the `gaps`. A cluster without landmarks is placed at the nearest landmark."""
+    # Eigenvectors that are constant on components, and the constant column that unit features end
+    # with: scaled to length one, these rows are orthogonal where components differ.
     last = centers[:, -1:] if space.unit else np.ones_like(centers[:, -1:])
     constant = np.hstack([centers[:, : space.spectrum.n_constant], last]).astype(np.float64)
     constant = unit_rows(constant)

@@ -93,8 +93,8 @@ def transform(model: Any, X: Any) -> Array:
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
-        As in `fit`. Precomputed kernels are between the new rows and the fitted rows, of shape
-        (n_samples, n_samples_fit), or the anchors.
+        As in `fit`. Precomputed kernels are between the new rows and the fitted rows (or the
+        anchors), of shape (n_samples, n_samples_fit or s).
 
     Returns
     -------

@@ -218,7 +218,10 @@ class Agreement:
         self.U[number], self.maps[number] = U, mapping
 
     def _update_center(self) -> float:
-        """Update the common center U, and return sum_l Tr(U_l U_l'U U')."""
+        """Update the common center U, and return sum_l Tr(U_l U_l'U U').
+
+        The columns of U are the k leading left singular vectors of all U_l side by side. So U is
+        sum_l U_l G_l, with the blocks G_l of G. Its map `center_map` is the same sum of maps."""
         left, sizes, right = linalg.svd(np.hstack(self.U))
         G = (right[: self.k] / sizes[: self.k, None]).T
         self.center = left[:, : self.k]
@@ -530,7 +533,7 @@ class LMKKM(KernelFusion):
             theta = row_weights(convex, H)
 
     def _mapped(self, Ks: list[Array]) -> Array:
-        # for each new row the nearest learned row, by squared distances less k(x, x)
+        # Find the learned row nearest to each new row, by squared distances less k(x, x).
         nearest = (self._squares - 2 * base.mean_of(Ks)).argmin(axis=1)
         return localised(Ks, self.row_weights_[nearest], self.row_weights_) @ self._map
 
@@ -666,11 +669,13 @@ class MVCLFA(KernelFusion):
 
 
 class LateFusion:
-    """The variables F, W_l and beta of MVC-LFA, and their updates.
-
-    `weight` is the parameter `mean_weight`. `roots` are the square roots of the row weights."""
+    """The variables F, W_l and beta of MVC-LFA, and their updates."""
 
     def __init__(self, Ks: list[Array], k: int, weight: float, roots: Array) -> None:
+        """Compute the k leading eigenvectors H_l of each kernel, and M of the mean kernel.
+
+        `weight` is the parameter `mean_weight`. `roots` (n,) are the square roots of the row
+        weights. H_l is K_l times its map, and M is the sum of K_l times the map of M."""
         self.weight, L, n = weight, len(Ks), len(Ks[0])
         pairs = [linalg.leading_eigenvectors(K, k, n) for K in [*Ks, base.mean_of(Ks)]]
         # the result depends on signs, which must not depend on row weights
@@ -678,7 +683,7 @@ class LateFusion:
         *self._H_maps, M_map = [
             linalg.over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
         ]
-        self._M_map = M_map / L
+        self._M_map = M_map / L  # for the sum of the kernels, instead of the mean
         self.W = [np.eye(k)] * L
         self.beta = np.full(L, L**-0.5)
         self.P = np.empty(0)  # F = (sum_l beta_l H_l W_l + weight M) P
@@ -845,7 +850,7 @@ class NearKernel:
     def _near(self) -> tuple[Array, Array]:
         """Return eigenvalues, rising, and eigenvectors of B = K_alpha - (I - HH') / rho.
 
-        They include all positive eigenvalues, and at least the k largest. G is the positive part of
+        All positive eigenvalues are included, and at least the k largest. G is the positive part of
         B."""
 
         def difference() -> Array:
@@ -864,7 +869,7 @@ def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
     """Return all positive eigenvalues of a symmetric matrix, rising, and their eigenvectors.
 
     The result has at least as many eigenvectors as `similar` (n, m), which are eigenvectors of a
-    similar matrix. Lanczos' method is used if there are few; otherwise all are computed."""
+    similar matrix. If m is small, Lanczos' method is tried before a full decomposition."""
     n, known = similar.shape
     wanted = known + max(TUNING.fusion.lanczos_spare, known // 8)
     if n > TUNING.linalg.full_below and wanted <= TUNING.fusion.lanczos_part * n:
@@ -922,7 +927,10 @@ class RobustLevel(KernelLevel):
     A start first moves its initial centroids to the means of their clusters."""
 
     def first(self, W: Array, alpha: Array) -> State:
-        """Return the initial state of a start: the means of the clusters of the centroids W."""
+        """Return the initial state of a start, with equal view weights instead of `alpha`.
+
+        Each centroid of W (k, n) moves to the mean of its cluster. The centroid of an empty cluster
+        stays."""
         assert isinstance(self.rows.objective, NormedWeights)
         state = super().first(W, alpha)
         members = super()._weigh(state, -math.inf)[0].astype(np.float64)

@@ -130,7 +130,7 @@ class FAMKKM(KernelFusion):
     # ---- fitting ---------------------------------------------------------------------------------
 
     def _fuse(self, rows: Opened, k: int, random: Any) -> None:
-        # the kernel of each view as an operator: its matrix, or approximate features
+        """Maximize eq. (11) over kernels as operators: matrices, or approximate features."""
         xs, specs = self._matched(rows.tables, rows.positive)
         weight = rows.weight if rows.positive is None else rows.weight[rows.positive]
         listed = isinstance(self.kernels, (list, tuple))
@@ -167,6 +167,9 @@ class Alternation:
         random: Any,
         n_threads: int,
     ) -> None:
+        """Draw H_i for each kernel, and start with G_i = H_i, identities R_i and W_i, equal gamma.
+
+        F follows from all other variables."""
         self.kernels, self.lambda1, self.lambda2 = kernels, lambda1, lambda2
         self.n_threads, L = n_threads, len(kernels)
         ends = np.cumsum([one.n_features for one in kernels])

@@ -420,7 +420,7 @@ class Alignment:
     Ks: Array
     k: int
     n: float
-    _start: Array | None = None
+    _start: Array | None = None  # start vector of Lanczos' method, from the last evaluation
 
     def at(self, alpha: Array) -> Point:
         """Evaluate F at alpha, with its gradient 2 alpha_l Tr(K_l HH') / n, by one eigenproblem."""

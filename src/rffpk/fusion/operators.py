@@ -179,7 +179,7 @@ class Approximation:
     standardize: bool
     random: Any
     n_threads: int
-    weight: Array  # of the rows
+    weight: Array  # weights of the rows
 
     def operators(
         self, xs: list[Columns], specs: list[Specification], names: list[str]

@@ -171,9 +171,9 @@ class SMKC(KernelFusion):
         ----------
         X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
             The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, s), all of
-            one width. If they are square, the anchors are the rows, in their order. One array with
-            several `kernels` is a view of each. C-ordered arrays of one dtype, float32 or float64,
-            are not copied, nor are memory-mapped arrays and CSR.
+            one width. If they are square, the anchors are the rows, in their order. With several
+            `kernels`, one array is a view for each kernel. C-ordered arrays of one dtype, float32
+            or float64, are not copied, nor are memory-mapped arrays and CSR.
         y : Ignored
             Present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), optional
@@ -348,7 +348,7 @@ def _spread_rows(
 class AnchorKernels:
     """The matrix B = [G_1 ... G_V], (n, V s), of kernels between the rows and s anchors.
 
-    It is stored if it has no more rows than columns, and computed in tiles otherwise. The choice
+    B is stored if it has no more rows than columns, and computed in tiles otherwise. The choice
     depends only on the shapes, so that the bits of results do not depend on the number of
     threads."""
 
@@ -356,7 +356,7 @@ class AnchorKernels:
     kernels: list[FittedKernel]
     s: int
     n_threads: int
-    roots: Array  # of the weights of the rows, which scale B in its coordinates
+    roots: Array  # roots of the row weights, which scale B in its coordinates
 
     @property
     def width(self) -> int:

@@ -303,8 +303,8 @@ def check_finite_kernel(values: Array) -> None:
 def check_weighted_variance(weighted: float, plain: float, resolved: float, dtype: Any) -> None:
     """Raise a ValueError if `weighted` is less than the share `resolved` of `plain`.
 
-    They are the variances with row weights and without. Rounding errors of the heavy rows then hide
-    the light rows."""
+    `weighted` and `plain` are the variances with row weights and without. If the weighted variance
+    is that small, rounding errors of the heavy rows hide the light rows."""
     if weighted < resolved * plain:
         remedy = ", or pass float64" if dtype == np.float32 else ""
         raise ValueError(

@@ -15,7 +15,7 @@ from scipy import sparse
 Kind: TypeAlias = Literal["gap", "time", "boolean", "number", "word", "other"]
 
 _GAPS = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # names of classes
-_TIMES = ("strftime", "total_seconds", "freqstr")  # of dates and periods, durations, offsets
+_TIMES = ("strftime", "total_seconds", "freqstr")  # in dates and periods, durations, offsets
 
 
 def kinds_of(values: Iterable[Any]) -> dict[type, Kind]:

@@ -59,9 +59,9 @@ class _Reader:
     """What a worker needs to turn a partition into checked rows. Passes share one reader."""
 
     schema: Schema
-    prepare: Callable[[Views], Views]
-    shared: Any
-    checked: bool
+    prepare: Callable[[Views], Views]  # converts checked tables to the tables of a pass
+    shared: Any  # the argument that all calls of a visit share
+    checked: bool  # whether an earlier pass has checked that numbers are finite
     dtype: Any
     n_jobs: int | None
 
@@ -133,7 +133,7 @@ class Partitions(Stream):
     """The rows of Dask collections in the memory of the workers of a cluster."""
 
     client: Any = None
-    futures: list[Any] = field(default_factory=list)  # of lists of blocks, in the order of rows
+    futures: list[Any] = field(default_factory=list)  # futures of lists of blocks, in row order
     n_jobs: int | None = None
     sent: _Sent = field(default_factory=_Sent)
 
@@ -200,7 +200,7 @@ def result_of(client: Any, future: Any) -> Any:
 def make_partitions(
     X: Any, sample_weight: Any, client: Any, n_jobs: int | None, schema: Schema
 ) -> Partitions:
-    """Hold a Dask collection, or one for each view, on the workers; return its rows.
+    """Hold a Dask collection, or a list of one collection a view, on the workers; return its rows.
 
     The workers compute the partitions once. If there are many small partitions, a task visits a
     group of them. The first rows are checked here, and determine the shape and the dtype."""
@@ -223,11 +223,11 @@ def make_partitions(
     first = next(i for i, m in enumerate(lengths) if m)
     head = result_of(client, client.submit(_head, futures[first], pure=False))
     tuning, threads = TUNING.workers, sum(client.nthreads().values())
-    few = len(lengths) < tuning.group * tuning.tasks_a_thread * threads
+    are_few = len(lengths) < tuning.group * tuning.tasks_a_thread * threads
     numbers = n * sum(np.shape(x)[1] for x in (head if listed else [head])) / len(lengths)
-    alone = few or numbers > tuning.small_numbers
-    at_once = gen_batches(len(lengths), 1 if alone else tuning.group)
-    futures = [client.submit(list, futures[group], pure=False) for group in at_once]
+    are_alone = are_few or numbers > tuning.small_numbers  # each partition is a task of its own
+    groups = gen_batches(len(lengths), 1 if are_alone else tuning.group)
+    futures = [client.submit(list, futures[group], pure=False) for group in groups]
     tables, shape = check_views(head, schema)
     return Partitions(
         [], listed, schema.of_new_rows(shape), weight, dtype=tables[0].dtype, client=client,

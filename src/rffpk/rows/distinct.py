@@ -19,7 +19,7 @@ from rffpk.rows.table import Columns, hash_terms, row_bytes
 from rffpk.system.linalg import row_tiles
 from rffpk.system.tuning import TUNING
 
-_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of splitmix64
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # multipliers of splitmix64
 
 
 @lru_cache(maxsize=16)

@@ -31,7 +31,7 @@ class Shape(NamedTuple):
     n_columns: int  # summed over all arrays of X
     widths: tuple[int, ...]  # numbers of columns of the views
     listed: bool = False  # whether X was a list of views
-    columns: tuple[slice | NDArray[np.intp], ...] = ()  # of each view in one array X; (): all
+    columns: tuple[slice | NDArray[np.intp], ...] = ()  # views as columns of one X; (): all
     names: tuple[tuple[str, ...], ...] = ((),)  # column names of each array; (): no names
     in_float64: bool = False  # whether squares of fitted rows leave the range of float32
     # index of the table of each fitted view; index len(widths) is the table of all columns
@@ -46,7 +46,7 @@ class Shape(NamedTuple):
 class Schema(NamedTuple):
     """What an estimator takes as X."""
 
-    name: str  # of the class
+    name: str  # name of the class
     kind: Kind = "rows"  # X holds rows, kernels between rows, or the affinities of a graph
     several: bool = False  # whether X may be a list of views
     views: Any = None  # the parameter `views`: columns of each view in one array
@@ -130,7 +130,7 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
     fitted, names = schema.fitted, tuple[str, ...]()
     if schema.kind == "kernels":
         X = _written_out(X, "X")
-    x, small = X, None
+    x, small = X, None  # small: the rows in low precision, which passes widen
     # arrays of float32 and float64 need only the test for finite numbers
     if type(X) is not np.ndarray or X.dtype.char not in "fd":
         if not sparse.issparse(X):
@@ -148,7 +148,7 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
                 )  # fmt: skip
                 x = table.sparse_rows(x) if sparse.issparse(x) else x
             names = _check_columns(X, schema)
-        mean = table.mean_square(x)  # in one reading of all rows
+        mean = table.mean_square(x)  # one reading of all rows also finds NaN
         if not math.isfinite(mean):
             checks.check_finite(table.operand(x), "X", X, schema)
     return x, names, mean

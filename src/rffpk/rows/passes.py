@@ -57,7 +57,7 @@ def mean_features(rows: Rows) -> list[Array]:
     """Compute the weighted mean feature vector of each view, (F_l,), before shifts."""
     sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)
     parts = np.split(sums.N[0], np.cumsum(rows.widths)[:-1])
-    weights = np.broadcast_to(sums.G.ravel(), len(parts))  # of all rows, or in each view
+    weights = np.broadcast_to(sums.G.ravel(), len(parts))  # weights of all rows, or of each view
     return [(N / G).astype(rows.dtype) + shift for N, G, shift in zip(parts, weights, rows.shifts)]
 
 
@@ -350,7 +350,7 @@ class Moved:
     previous: Array  # theta before the last step
     n_empty: int  # number of empty clusters in the last step; their centroids have not moved
     hopeless: bool  # whether the objective will not fall to its goal
-    sums: Sums  # of the last step
+    sums: Sums  # sums of the last step
 
 
 def take_steps(

@@ -46,8 +46,8 @@ class OfCore(NamedTuple):
     shifts: list[Array]
     alpha: Array
     weight: Array | None  # None: all weights are one
-    options: dict[str, Any]  # of passes
-    options_of_moves: dict[str, Any]
+    options: dict[str, Any]  # options of all passes
+    options_of_moves: dict[str, Any]  # further options of passes that also move centroids
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class Rows:
     Arrays share one dtype, float32 or float64, except `alpha`. For a stream, `xs` has no rows."""
 
     xs: list[Columns]  # L arrays (n, d_l), or sparse rows
-    maps: list[Map]  # L
+    maps: list[Map]  # L maps from columns to features
     shifts: list[Array]  # L arrays (F_l,), the mean features
     alpha: NDArray[np.float64]  # (L,)
-    weight: Array  # (n,), also for a stream; to be multiplied by ...
-    weight_unit: float  # ... a power of two that keeps float32 sums in range
+    weight: Array  # (n,), also for a stream, in units of `weight_unit`
+    weight_unit: float  # a power of two that keeps float32 sums in range
     n_threads: int
     # reference distances (L,), equal for all centroids; None: no typicality
     eta: NDArray[np.float64] | None = None
@@ -126,12 +126,13 @@ class Rows:
             options["units"].append(isinstance(mapped, Unit))
         if self.present is not None:
             options["present"] = self.present
-        moves = {
+        options_of_moves = {
             "view_eta": self.eta, "unit": self.weight_unit, "coverage": self.coverage,
             "least_share": EMPTY_SHARE[self.dtype], "least_length": self.least_length,
         }  # fmt: skip
         shifts, weight = [*map(aligned, self.shifts)], for_core(aligned(self.weight))
-        return OfCore(xs, omegas, shifts, aligned(self.alpha), weight, options, moves)
+        alpha = aligned(self.alpha)
+        return OfCore(xs, omegas, shifts, alpha, weight, options, options_of_moves)
 
     def blocks(self) -> Iterator[Rows]:
         """Yield the rows as arrays: all at once, or block by block if they are a stream."""
@@ -172,8 +173,8 @@ class Rows:
     def weights_of_centroids(self, sums: Sums) -> Array:
         """Return the divisors, (k,) or (k, L), that turn sums of features into centroids.
 
-        They are the cluster weights G. For centroids of length one, they are the lengths of the
-        unshifted feature sums instead."""
+        The divisors are the cluster weights G. For centroids of length one, the lengths of the
+        unshifted feature sums are the divisors instead."""
         if not self.unit_centroids:
             return sums.G.copy()
         return np.linalg.norm(sums.N + sums.G[:, None] * self.shift.astype(np.float64), axis=1)

@@ -47,7 +47,7 @@ Some = tuple[list[Columns], Array]  # tables of some rows, and their weights
 class Sampling(NamedTuple):
     """How rows are sampled."""
 
-    size: int  # of the sample
+    size: int  # number of rows of the sample
     first: int | None  # the least size of growing samples; None: the sample does not grow
     seed: int
     n_threads: int
@@ -170,7 +170,7 @@ def _first_mean(x: Columns, weight: Array) -> Array:
     """Return the mean (d,) of the first rows of positive weight, or zeros if there is none."""
     first = x[: _core.SLOT_ROWS]  # the first block of a source has them, too
     first = of_positive_weight(first, weight[: len(first)])  # rows of weight zero may be far away
-    if not len(first):  # of a view that the first rows lack
+    if not len(first):  # the first rows lack the view
         return np.zeros(x.shape[1], x.dtype)
     return column_means(first).astype(x.dtype)
 
@@ -190,7 +190,7 @@ class Opened:
 
     tables: list[Columns]  # distinct tables; without rows where a stream has the rows
     shape: Shape  # `shape.views` are indices of tables
-    weight: Array  # of all rows
+    weight: Array  # weights of all rows
     n: int
     counted: int  # the number of rows of positive weight
     how: Sampling
@@ -252,7 +252,7 @@ class Opened:
     def moments(self, view: int) -> Moments:
         """Return the mean and variance of the columns of a view. They are cached for each table.
 
-        They are of all rows, or of the sample if rows were left out."""
+        Moments are over all rows, or over the sample if rows were left out."""
         table = self.shape.views[view]
         if table not in self._moments:
             xs, weight = self.some() if self.left_out else (self.tables, self.weight)
@@ -403,8 +403,8 @@ class _First(NamedTuple):
     """What the first block of rows says about the tables of all rows."""
 
     shape: Shape
-    empty: list[Array]  # without rows
-    shifts: list[Array]  # about which squares are summed
+    empty: list[Array]  # the tables, without rows
+    shifts: list[Array]  # the points (d,) about which squares are summed
 
     @classmethod
     def of(cls, tables: list[Array], weight: Array, shape: Shape) -> _First:
@@ -423,9 +423,8 @@ class _Known:
     n: int = 0
     # blocks not yet in the reservoir: first index, keys and tables; empty above `most` rows
     waiting: list[tuple[int, Array, list[Array]]] = field(default_factory=list)
-    # one entry for each table
-    sums: list[Sums] = field(default_factory=list)
-    there: list[Array] = field(default_factory=list)
+    sums: list[Sums] = field(default_factory=list)  # sums of each table
+    there: list[Array] = field(default_factory=list)  # `there_of` each table
 
     def add(self, n: int, blocks: list[tuple[int, Array, list[Array]]]) -> None:
         """Add n rows, given as blocks of (first index, keys, tables).
@@ -452,7 +451,7 @@ class _Reading(NamedTuple):
     """Functions of blocks that `Stream.fold` calls while rows are read and sampled."""
 
     how: Sampling
-    unit: float  # of weights
+    unit: float  # unit of the weights
     to_distinct: DistinctRows | None = None
 
     def visit(self, head: _First | None, part: Part, shared: None, before: _Known | None) -> _Known:

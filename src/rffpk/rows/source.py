@@ -34,8 +34,8 @@ T = TypeVar("T")
 class Clock:
     """Seconds since the last lap."""
 
-    reading: float = 0.0  # of the thread that reads, checks and cuts
-    computing: float = 0.0  # of the caller between the blocks
+    reading: float = 0.0  # time of the thread that reads, checks and cuts
+    computing: float = 0.0  # time of the caller between the blocks
 
     def lap(self) -> dict[str, float]:
         """Return both times since the last call, and reset them."""
@@ -72,8 +72,8 @@ class Stream:
     # converts the tables of a block to the tables of a pass
     prepare: Callable[[list[Array]], list[Array]] = field(default=lambda xs: xs)
     clock: Clock = field(default_factory=Clock)
-    # The numbers of rows and the digests of the blocks at the first read. Later reads are compared
-    # with them. None: the rows are read only once.
+    # The number of rows and the digest of each block at the first read, which later reads must
+    # repeat. None: the rows are read only once.
     digests: list[tuple[int, int]] | None = None
 
     head: Any = None  # the first rows, if workers in other processes read the blocks
@@ -236,7 +236,8 @@ _LANES = (1021, 1019)
 def digest(arrays: list[Array]) -> int:
     """Return a checksum of arrays, which changes if their bytes or the order of bytes change.
 
-    It is the CRC of sums of words that are a fixed step apart, and takes as long as half a copy."""
+    The checksum is the CRC of sums of words that are a fixed step apart. It takes as long as half a
+    copy of the arrays."""
     crc = 0
     for x in arrays:
         words = x.reshape(-1).view(np.uint8)

@@ -55,9 +55,9 @@ def empty_clusters(G: Array, dtype: Any) -> Array:
 class Sums:
     """The sums of a pass, in float64. See `_reference.fused_pass` for the symbols."""
 
-    N: Array  # (k, F)
-    G: Array  # (k,), or (k, L) if views are missing
-    Q: Array  # (k, L)
+    N: Array  # (k, F): weighted feature sums of the clusters
+    G: Array  # (k,), or (k, L) if views are missing: weights of the clusters
+    Q: Array  # (k, L): weighted sums of squared feature norms
     E: Array  # (k,), or (L,) if views are missing
     soft: float  # sum_i p_i M'_i, in the hard rule equal to `hard`
     hard: float  # sum_i p_i min_j d_ij: the hard objective
@@ -100,8 +100,8 @@ class Sums:
 class Step(NamedTuple):
     """A step of a fit. Costs are at the centroids before the step; none is negative."""
 
-    soft: float  # sum p M', and ...
-    hard: float  # ... sum p d_min; soft / hard tends to one as s falls
+    soft: float  # sum p M'
+    hard: float  # sum p d_min; soft / hard tends to one as s falls
     objective: float  # sum p M_s plus the penalty
     penalty: float  # of the view weights
     shift: float  # root mean square shift of the centroids, in standard deviations of the features

@@ -216,7 +216,7 @@ def entries_a_row(x: Columns) -> float:
 
 def has_view(x: Columns) -> NDArray[np.bool_]:
     """Return a mask (n,) of the rows that have this view. A row without it has NaN in column 0."""
-    if isinstance(x, Csr):  # which are finite
+    if isinstance(x, Csr):  # entries of sparse rows are finite
         return np.ones(len(x), dtype=bool)
     return ~np.isnan(x[:, 0])
 
@@ -417,7 +417,7 @@ def centered_product(
         return (moved.reshape(-1, size, d) @ matrix).reshape(len(moved), -1)[: len(part)]
 
     def write(rows: slice) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # callers refuse them
+        with np.errstate(over="ignore", invalid="ignore"):  # callers refuse results that overflow
             result[rows] = finish(lines(x[rows]))
 
     run_all(write, row_tiles(n, size * d, TUNING.tiles.block_numbers, size), n_threads)

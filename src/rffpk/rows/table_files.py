@@ -38,9 +38,9 @@ _UNNAMED = "Unnamed: "  # how pandas calls a column without a name, before its p
 class Choice(NamedTuple):
     """What is read of a table, and how."""
 
-    key: str | None = None  # of the array in an .npz file that has several
+    key: str | None = None  # the name of the array, in an .npz file that has several arrays
     header: bool | None = None  # whether the first line has names; None: if it has only words
-    sep: str | None = None  # of fields of text; None: by the name of the file
+    sep: str | None = None  # the separator of fields; None: by the name of the file
     columns: str | None = None  # names or numbers from 1 of the columns to read, with commas
     drop: str | None = None  # names or numbers of the columns to leave out
 

@@ -88,10 +88,10 @@ class DiffusionSpace:
     spectrum: Spectrum
     functions: Array  # (m, q): features of the nodes, which are scaled eigenvectors
     own: Array | None  # (m, q): features of nodes that are rows; None: nodes are centroids of rows
-    whitening: Whitening | None  # of rows, before neighbors are looked for
+    whitening: Whitening | None  # applied to rows before the search for neighbors
     spherical: bool  # whether neighbors are looked for among rows of length one
     unit: bool  # whether a constant is appended to `functions`, whose rows have length one then
-    time: float  # of the walks
+    time: float  # time of the walk
     shares: Array  # the fraction of the total weight in each connected component, falling
     n_kept: int  # number of kept components
     left_out: Array  # the number of rows in each component that is not kept
@@ -134,7 +134,7 @@ class FittedMap(NamedTuple):
     random_state: Any
     space: DiffusionSpace
     columns: UnitRows | Identity | None  # the features if no graph is used; None: `space` has them
-    features: Callable[[], Array]  # of the fitted rows
+    features: Callable[[], Array]  # computes the features of the fitted rows
     choices: Sequence[dict[str, Any]] = ()  # the options that were tried
 
     def known(self) -> Known | DiffusionSpace | UnitRows | Identity:
@@ -162,7 +162,7 @@ class MapRows:
     is_told: bool = True  # whether k is the number of clusters; else the spectrum suggests one
     most_times: float = 1  # one search finds this multiple of the default number of neighbors
     kept: int = 0  # nearest neighbors of each row that need not be mutual
-    scales: Array | None = None  # of the columns, before they are whitened
+    scales: Array | None = None  # factors of the columns before whitening; None: ones
     whitened_for: int | None = None  # number of clusters for the components, if it is not k
     # shared by maps: the components, and for each power of deviations the whitened rows, their
     # whitening, and values that their graphs share
@@ -242,7 +242,7 @@ class Drawn(NamedTuple):
     random_state: Any
     found: Diffusion | GraphDiffusion
     whitening: Whitening | None
-    rows: Columns  # among which neighbors are looked for
+    rows: Columns  # rows among which neighbors are searched: whitened, if `whitening` is set
 
     def fitted(self, unit_variance: bool = False) -> FittedMap:
         """Return the fitted map, with features of the nodes and the means to interpolate new rows.
@@ -328,7 +328,7 @@ def warn_of_graph(
     counted, because most graphs leave out a few rows on the fringe. But there is also a warning if
     small components may be clusters. `of` names the view in messages."""
     near, r = space.neighborhoods, n_neighbors
-    # with no more nodes than clusters many rows are equal: the warning of empty clusters says so
+    # If there are no more nodes than clusters, the warning of empty clusters tells of equal rows.
     if not isinstance(near, Nodes) and not isinstance(r, str) and expected < near.r < r:
         warn(
             f"n_neighbors={r}: the graph{of} has {near.r} nodes, and a row steps to all of them. "

@@ -101,7 +101,7 @@ class FourierSpace:
     gamma: float
     error: float | None  # mean squared error of the kernel over its variance; None: not measured
     columns: Array | None  # indices of the columns that are mapped; None: all
-    dtype: np.dtype[Any]  # of the fitted rows
+    dtype: np.dtype[Any]  # dtype of the fitted rows
     n_threads: int
 
     def _view(self, X: Columns) -> tuple[Columns, Fourier]:
@@ -136,7 +136,7 @@ class FourierSpec:
         x, weight = sample.some_with(view)
         if not isinstance(self.n_frequencies, str):
             D = int(self.n_frequencies)
-            # the features of the seeding rows, and sums of the clusters, once for each thread
+            # features of the seeding rows, and some four arrays of k centroids or sums
             check_memory(16 * D * (min(sample.n, TUNING.starts.rows_a_centroid * k) + 4 * k), D)
         columns = table.occupied_columns(sample.xs[view], weight=sample.weight)
         moments = partial(sample.moments, view)

@@ -58,9 +58,9 @@ class Parts:
     def lose_rows(self, k: int) -> bool:
         """Return whether the components in `left_out` may be clusters.
 
-        They may be clusters if together they have as many rows as a large component. They may also
-        be if one of them has enough rows, or a deep valley around it. Most graphs leave out a few
-        rows on their fringe: the result is then False."""
+        The result is True if together they have as many rows as a large component. It is also True
+        if a single component has enough rows, or a deep valley around it. Most graphs leave out
+        only a few rows on their fringe: the result is then False."""
         rows = self.components.evidence
         if rows[self.left_out].sum() >= max(TUNING.graph.large / k * self.n_rows, self.least_rows):
             return True
@@ -73,7 +73,7 @@ class Parts:
     def show_clusters(self, k: int) -> bool:
         """Return whether the kept components show clusters that a clustering of columns may miss.
 
-        They do if there are at least k kept components, or if a kept component is small."""
+        The result is True if at least k components are kept, or if a kept component is small."""
         small = self.components.shares[self.counted] < TUNING.graph.large / k
         return self.n_kept >= k or bool(small.any())
 
@@ -187,7 +187,7 @@ class Graph:
     node: Array | None  # (n,): the index of the landmark that equals each row, or -1
     parts: Parts
     n_sampled: int  # the number of rows that the graph was computed from
-    shared: Shared  # by diffusions: spectra and eigenvectors, and steps of rows without a node
+    shared: Shared  # what diffusions share: spectra, eigenvectors, steps of rows without a node
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Diffusion:
     node: Array | None  # (n,), as in `Graph`
     parts: Parts
     is_used: bool  # False: the columns are the features, and no eigenvectors are computed
-    shared: Shared  # by diffusions on the same graph
+    shared: Shared  # what diffusions on the same graph share
 
     def features(self, X: Columns, functions: Array, own: Array | None) -> Array:
         """Return means (n, q) of `functions` (m, q) for the rows that the diffusion was fitted to.
@@ -259,15 +259,16 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
 def is_costly(graph: Graph, wanted: Wanted) -> bool:
     """Return whether one Chebyshev filter on the graph of all rows takes too long.
 
-    Eigenvectors that users see are always computed on all rows. Random combinations, and graphs
-    with at least as many components as clusters, need no such filter."""
+    The result is False if no filter runs: for random combinations, unused graphs, and graphs with
+    at least as many kept components as clusters. It is also False for exact eigenvectors, which
+    users see: they are computed on all rows at any cost."""
     n_kept, is_shown = graph.parts.n_kept, wanted.use == "if shown"
     is_filtered = wanted.use == "always" or (is_shown and graph.parts.show_clusters(wanted.k))
     if graph.mass is None or wanted.exact or not is_filtered or n_kept >= max(wanted.k, 2):
         return False
     tuning = TUNING.spectrum
     block = max(wanted.pairs - n_kept + 1, tuning.block)
-    work = 2 * tuning.degree * block * graph.weights.nnz  # of two factors of the walk
+    work = 2 * tuning.degree * block * graph.weights.nnz  # in two factors of the walk
     return work > tuning.most_filtered
 
 
@@ -352,8 +353,8 @@ def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr
 def _walk(graph: Graph) -> Walk:
     """Return the symmetric matrix of the walk over landmarks.
 
-    It is made from the sums of p z z' over all rows. If all distinct rows are landmarks, it is made
-    as two factors from their weights z and p."""
+    The matrix comes from the sums of p z z' over all rows. If all distinct rows are landmarks, it
+    is made as two factors, from the weights z and p of the landmarks."""
     scale, n_threads = 1 / np.sqrt(graph.degrees), graph.neighbourhoods.n_threads
     if graph.mass is None:
         return Walk(_scaled(graph.weights, scale, scale), n_threads=n_threads)

@@ -197,7 +197,7 @@ class Specification:
     metric: str | Callable[..., float]
     params: dict[str, Any] = field(default_factory=dict)
     normalize: bool = False
-    rescale: bool = False  # to [0, 1], after the normalisation
+    rescale: bool = False  # whether values are mapped to [0, 1], after the normalization
 
     def is_definite(self) -> bool:
         """Return whether the kernel is known to be positive semidefinite."""
@@ -387,7 +387,7 @@ class FittedKernel:
         if by_differences and not skip_zeros(x):
             self._origin = _origin(x, weight)
         self.params = _resolved(spec, x, weight, random, n_threads)
-        self._shares = weight / weight.sum()  # of the rows in the mean feature
+        self._shares = weight / weight.sum()  # weights of the rows in the mean feature
         self._columns: Array | None = None  # (n,): <phi_i, c>, if the kernel is centered
         # <phi_i, c> and ||c||^2 with the mean feature c of some rows, where the kernel is shifted
         self._products: Array | None = None
@@ -430,10 +430,10 @@ class FittedKernel:
         self.diagonal = _centered_squares(self.diagonal, self._products, self._square)
 
     def _apart(self, values: Array, products: Array, columns: slice | Array = slice(None)) -> Array:
-        """Subtract the mean feature c from the features, in `values`, a block of inner products.
+        """Replace inner products of features by inner products of features less their mean c.
 
-        `values` is changed in place and returned. `products` are the inner products of the rows of
-        the block with c, and `columns` are the indices of its columns."""
+        `values`, a block of inner products, is changed in place and returned. `products` are the
+        inner products of the rows of the block with c. `columns` are the indices of its columns."""
         assert self._products is not None
         values += self._square - self._products[columns]
         values -= products[:, None]

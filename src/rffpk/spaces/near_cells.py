@@ -98,9 +98,9 @@ def _found(
     `order` and `ends` are the fields of `NearCells`. `visits` (n, p) are the cells of each row.
     Distances are computed in the dtype of X."""
     points, centers = (a.astype(X.dtype, copy=False) for a in (points, centers))
-    alike = np.argsort(visits[:, 0], kind="stable")
+    by_cell = np.argsort(visits[:, 0], kind="stable")  # rows of one cell follow each other
     return _core.nearest_in_cells(
-        np.ascontiguousarray(X), centers, *_laid_out(points, centers, order, ends), visits, alike,
+        np.ascontiguousarray(X), centers, *_laid_out(points, centers, order, ends), visits, by_cell,
         r, n_threads,
     )  # fmt: skip
 
@@ -109,6 +109,8 @@ def _laid_out(
     points: Array, centers: Array, order: Array, ends: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Return points less the centers of their cells, in the memory layout that the core reads.
+
+    `order` and `ends` are the fields of `NearCells`.
 
     The results are: blocks of points times -2, (n_blocks, d, size); squared norms (n_blocks, size);
     indices of the points (n_blocks, size); and where the blocks of each cell begin and end. Unused

@@ -26,7 +26,7 @@ from rffpk.system.tuning import TUNING
 # In single precision, squared distances above this part of the squared lengths, times the root of
 # the number of columns, have relative errors of some thousandths.
 _TOLD = 2.0**-11
-_UNDER = 2.0**-100  # of the largest squared length: squares of less underflow
+_UNDER = 2.0**-100  # squares below this part of the largest squared length underflow
 
 # Squared distances below this part of the squared lengths are rounding errors of inner products.
 _EQUAL = 4 * float(np.finfo(np.float64).eps)
@@ -63,8 +63,8 @@ class Steps(NamedTuple):
 
     z: csr_matrix  # (n, m): weights of the nearest landmarks of each row
     equal: Array | None = None  # (n,) mask: rows equal to a landmark; None: landmarks are no rows
-    same: Array | None = None  # the index of the landmark that each of these rows equals
-    around: Iterable[tuple[Array, csr_matrix]] = ()  # indices of far rows, weights of landmarks
+    same: Array | None = None  # for each row in `equal` the index of its landmark
+    around: Iterable[tuple[Array, csr_matrix]] = ()  # indices of far rows, and their weights z
 
     def means(self, matrix: Array, own: Array | None, n_threads: int) -> Array:
         """Return weighted means (n, q) of the rows of `matrix` (m, q), as `combinations` does.
@@ -188,8 +188,8 @@ class Neighbourhoods:
     def mapped(self, matrix: Array, X: Columns) -> Landmarks | None:
         """Return the map with which passes over X compute the combinations, or None.
 
-        It is None if passes cannot compute them: with too many neighbors, with radii, with sparse
-        rows, or with a bandwidth that is zero in the dtype of X."""
+        Return None if passes cannot compute combinations: with too many neighbors, with radii, with
+        sparse rows, or with a bandwidth that is zero in the dtype of X."""
         many = self.r > MOST_NEIGHBOURS or self.radii is not None
         if many or table.skip_zeros(X, self.landmarks) or self.bandwidth < np.finfo(X.dtype).tiny:
             return None
@@ -253,7 +253,7 @@ class Neighbourhoods:
                 occupied = replace(self, landmarks=table.some_columns(self.landmarks, columns))
                 squares, index = occupied._nearest(table.some_columns(X, columns))
                 return squares + rest[:, None].astype(X.dtype), index
-            # with few columns, or with few zeros, a search among dense copies is faster
+            # a search among dense copies is faster if there are few columns or few zeros
             d, tuning = X.shape[1], TUNING.search
             work = tuning.taken + tuning.sparse_term * table.entries_a_row(self.landmarks) ** 2 / d
             return self._nearest_of_full(X) if work > d else self._nearest_of_sparse(X)
@@ -352,10 +352,11 @@ class Neighbourhoods:
             squares = table.squared_norms(rows)
             index = near.chosen((rows / unit).astype(np.float32))
             last = table.squared_norms(rows - points.take(index[:, -1], axis=0))
-            told = (last >= _TOLD * math.sqrt(X.shape[1]) * squares) & (squares <= 4 * largest)
-            told &= squares >= _UNDER * largest
-            if not told.all():
-                index[~told] = self._visit(X[tile][~told], nearest, ("neighbours",))["neighbours"]
+            suffices = last >= _TOLD * math.sqrt(X.shape[1]) * squares
+            suffices &= (squares <= 4 * largest) & (squares >= _UNDER * largest)
+            if not suffices.all():
+                doubtful = X[tile][~suffices]
+                index[~suffices] = self._visit(doubtful, nearest, ("neighbours",))["neighbours"]
             return index
 
         return np.concatenate([chosen(tile) for tile in row_tiles(len(X), X.shape[1])])
@@ -478,7 +479,7 @@ def mutual_neighbours(
 def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
     """Return cells of the nodes, and the cells near each node, or None and None.
 
-    They are None if a search without cells is faster: with few nodes, sparse rows, or so many
+    Return None twice if a search without cells is faster: with few nodes, sparse rows, or so many
     neighbors r that most are in other cells."""
     tuning = TUNING.search
     most = tuning.cell_visits * tuning.cell_points // 4

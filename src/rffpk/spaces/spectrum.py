@@ -49,8 +49,8 @@ class Spectrum:
     def slow(self, k: int) -> Array:
         """Return the indices of the eigenvectors that may be features for k clusters.
 
-        They are constant on components, or cover enough rows. If they are fewer than k - 1, the
-        result has the k - 1 eigenvectors that cover most rows."""
+        Eigenvectors are taken that are constant on components, or cover enough rows. If fewer than
+        k - 1 are, the result has the k - 1 eigenvectors that cover most rows."""
         able, covers = self.able(), self.shares >= min(TUNING.graph.large / k, self.enough)
         covers[: self.n_constant] = True
         enough = able[covers[able]]
@@ -74,8 +74,8 @@ class Spectrum:
     def components(self, k: int, time: float) -> Array:
         """Return the indices of the eigenvectors that are features for k clusters at a time.
 
-        They are the first of `slow`, as long as mu^time, about exp(-time (1 - mu)), is not small.
-        There are at least k - 1, if `slow` has so many."""
+        The result has the first eigenvectors of `slow` whose mu^time, about exp(-time (1 - mu)), is
+        not small. It has at least k - 1 eigenvectors, if `slow` has so many."""
         slow = self.slow(k)
         lasting = int((np.exp(-time * self.gaps[slow]) >= TUNING.spectrum.least_power).sum())
         most = min(TUNING.spectrum.a_cluster * k, max(TUNING.spectrum.two_a_cluster, k))
@@ -281,7 +281,7 @@ def slow_pairs(
 def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
     """Return an order of n nodes that puts near nodes side by side, or None.
 
-    It is None if sorting takes more time than it saves in products with `n_vectors` vectors."""
+    Return None if sorting takes more time than it saves in products with `n_vectors` vectors."""
     there = walk.there
     sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # work for all neighbours
     gained = TUNING.spectrum.degree * n_vectors * there.nnz

@@ -104,9 +104,9 @@ class _BlasLimit:
         The limit applies to the whole process. If several threads hold it at once, the first thread
         sets it, and the last thread restores the limit that the first thread replaced. A limit that
         other code sets meanwhile is in force until the last thread leaves. Code that saves the
-        limit meanwhile restores one thread later. While another thread is inside limits of
-        threadpoolctl (3.8 or later), its limits stay in force. A forked child has the limit only
-        while the thread that forked holds it.
+        current limit meanwhile saves a limit of one thread, and later restores this limit. While
+        another thread is inside limits of threadpoolctl (3.8 or later), its limits stay in force. A
+        forked child has the limit only while the thread that forked holds it.
 
         Inside the context, NumPy handles floating-point errors in its default way. Passes rely on
         underflow to zero, even if the caller has made underflow an error.
@@ -120,7 +120,8 @@ class _BlasLimit:
                     blas = _loaded("blas")
                     self._before = blas.limit(limits=None)  # set first: a fork may come any time
                     blas.limit(limits=1)
-                    # threadpoolctl 3.8 lets one thread at a time set limits. Any thread may restore
+                    # In threadpoolctl 3.8 a thread that sets limits excludes all other threads
+                    # until it leaves a limit. Leave one, so that any thread may restore.
                     with blas.limit(limits=None):
                         pass
             with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
@@ -206,7 +207,7 @@ def available_memory() -> int:
     with contextlib.suppress(ImportError, OSError):  # not on Windows; elsewhere no /proc
         import resource
 
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # of `ulimit -v`
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # the limit that `ulimit -v` sets
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         if limit != resource.RLIM_INFINITY:
             limits.append(limit - pages * resource.getpagesize())
@@ -319,6 +320,6 @@ def _slow() -> list[str]:
     if min(limits.values()) == 1 < (os.cpu_count() or 1):
         named = ", ".join(name for name, limit in limits.items() if limit == 1)
         reasons.append(f"one thread on {os.cpu_count()} processors, by {named}: lift this limit")
-    if (left := available_memory()) < 2**29:  # a quarter holds no features of many rows
+    if (left := available_memory()) < 2**29:  # a quarter is for features: too little for many rows
         reasons.append(f"{left >> 20} MB of memory are left: free some, or features are not stored")
     return reasons

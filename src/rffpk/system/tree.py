@@ -67,9 +67,9 @@ def groups(linkage: Array, n: int) -> NDArray[np.int32]:
 def merged(points: Array, masses: Array, n: int) -> NDArray[np.int32]:
     """Merge k clusters to n groups by Ward's method; return the group of each cluster, (k,).
 
-    Very many clusters are first cut into blocks of close clusters. Ward's trees of the blocks merge
-    clusters until `TUNING.tree.whole` are left. It takes O(k^2 F) time for centroids (k, F), and
-    quadratic memory only in the number of clusters that are left."""
+    Very many clusters are first cut into blocks of close clusters, each with a tree. The lowest
+    mergers of all trees are taken until `TUNING.tree.whole` clusters are left. O(k^2 F) time for
+    centroids (k, F), and quadratic memory only in the number of clusters that are left."""
     k, masses = len(masses), _positive(masses)
     if k <= TUNING.tree.whole:
         return groups(ward(gaps_of(points @ points.T), masses), n)
