@@ -24,6 +24,7 @@ from rffpk.rows.arrays import Array
 from rffpk.rows.passes import Moved, move, one_pass, pass_of_block, shifted_features, take_steps
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import Step, empty_clusters, is_hard
+from rffpk.rows.table import dense
 from rffpk.rows.weights import for_core
 from rffpk.system import config
 from rffpk.system.tuning import TUNING
@@ -251,6 +252,9 @@ def features_at(rows: Rows, index: Array, theta: Array) -> Array:
     """Return the features (m, F) of the rows at `index` (m,) as new centroids.
 
     In a view that a row lacks, the features are of its nearest centroid in theta (k, F)."""
+    if not rows.computed and rows.present is None and rows.stream is None:  # without a pass
+        columns = [dense(x[index]) - shift for x, shift in zip(rows.xs, rows.shifts)]
+        return np.hstack(columns)
     some = rows.take(index)
     features = shifted_features(some)
     if some.present is None:
