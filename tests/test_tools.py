@@ -39,7 +39,7 @@ MOST = {
     "PowerKMeans": 165,
     "RFFKernelPowerKMeans": 235,
     "DiffusionPowerKMeans": 347,
-    "KernelPowerKMeans": 208,
+    "KernelPowerKMeans": 205,
     "FuzzyCMeans": 175,
     "RFFMultiKernelPowerKMeans": 317,
 }
