@@ -93,7 +93,9 @@ def _improve_in_batches(
 ) -> tuple[State, float]:
     """Swap batches of centroids until a few consecutive batches of the smallest size fail.
 
-    The size of a batch is halved when it fails. Return the state and its hard objective."""
+    The size of a batch is halved when it fails. A failed batch of the smallest size counts as
+    `TUNING.swaps.failures` of the `patience` failures. `later`: centroids were swapped on a smaller
+    sample before, so the first batch is smaller. Return the state and its hard objective."""
     k, journal, tuning = len(state.theta), level.context.journal, TUNING.swaps
     small = level.rows.n * state.theta.size <= tuning.small_work
     least_gain = tuning.small_gain if small else tuning.batch_gain
@@ -128,6 +130,7 @@ def follow_with_swaps(
     if level.context.k < MANY or np.count_nonzero(before.weight) >= enough:
         usual = expected / TUNING.swaps.unlike, expected * TUNING.swaps.unlike
         state, end = level.follow(state, stage._replace(usual=usual))
+        # else the stage ended after the first pass, because the objective is not as expected
         if end.steps > 1 or end.steps == stage.most or usual[0] <= end.last.hard <= usual[1]:
             return state, end
         stage = stage._replace(most=stage.most - end.steps)
@@ -273,12 +276,12 @@ def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
     np.fill_diagonal(apart, np.inf)
     neighbor = apart.argmin(axis=1)
     removed, kept = np.zeros((2, len(theta)), dtype=bool)
-    left = count
+    left = count  # how many centroids are still to be removed
     for j in order:
         if left and not kept[j]:
             removed[j] = kept[neighbor[j]] = True
             left -= 1
-    removed[order[~removed[order]][:left]] = True
+    removed[order[~removed[order]][:left]] = True  # kept neighbors, if too few were removed
     if assigned is not None:
         assigned = remove(rows, theta, assigned, removed)
     return state._replace(theta=theta[~removed], assigned=assigned)
