@@ -210,7 +210,7 @@ def check_finite(x: Any, name: str, raw: Any, schema: Any) -> None:
             return
     entries = sparse.coo_array(x)
     allowed = schema is not None and schema.may_lack and not sparse.issparse(x)
-    missing = not allowed and bool(np.isnan(entries.data).any())
+    missing = not allowed and bool(np.isnan(entries.data).any())  # NaN comes before infinity
     bad = np.isnan(entries.data) if missing else np.isinf(entries.data)
     rows, columns = entries.row[bad], entries.col[bad]
     if not len(rows):
