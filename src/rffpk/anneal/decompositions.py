@@ -195,6 +195,7 @@ def typical_critical_exponent(
         root = np.linalg.cholesky(np.eye(len(P)) / 2 - P)
     except np.linalg.LinAlgError:
         return 0.5
+    # with A = root^-1 z' (q u)^(1/2), (I/2 - P)^-1 R has the eigenvalues of AA'
     growth = _largest_squared_singular_value(
         solve_triangular(root, z.T * np.sqrt(q * u), lower=True)
     )

@@ -161,6 +161,7 @@ def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Along | N
     some = rows.take(np.arange(0, rows.n, max(1, rows.n // tuning.directions_rows)))
     x = shifted_features(some).astype(np.float64)
     counts = _within_reach(x, theta, basis, numbers, reach)
+    # for a row: k bounds, q coordinates, and the distances that are computed one by one
     costs = [
         k * (q + tuning.bound_cost) + q * F + tuning.alone_cost * F * count
         for q, count in zip(numbers, counts)

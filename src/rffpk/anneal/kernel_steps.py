@@ -216,6 +216,7 @@ class KernelRows:
                     f"kernel {number} has values that are NaN or overflow {self.dtype}; rescale X, "
                     "pass float64, or choose other parameters of the kernel."
                 )
+        # rows of a stored matrix are padded to a multiple of SKINNY_STRIDE numbers
         line = -(-self.n // _core.SKINNY_STRIDE) * _core.SKINNY_STRIDE
         needed = sum(self.n * line * kernel.dtype.itemsize for kernel in kernels)
         self.stored: list[Array] | None = None
@@ -303,7 +304,8 @@ class KernelRows:
         labels = np.zeros(len(gram), int) if labels is None else labels[self.some]
         p = self.p[self.some]
         inside = p * (labels[:, None] == labels)
-        apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)  # from the means
+        # times features, `apart` gives the features less the mean of the row's cluster
+        apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)
         return decompositions.exponent_of_gram(apart @ gram @ apart.T, p)
 
     def components(self, alpha: Array) -> tuple[Rows, float]:

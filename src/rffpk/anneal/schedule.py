@@ -252,6 +252,7 @@ def _lower(
     tuning = TUNING.schedule
     factor = tuning.first_factor if schedule.factor is None else schedule.factor
     while True:
+        # `settled`: the objective has converged, which ends the start
         most, settled = min(left, schedule.passes or tuning.stage_passes), False
         # only stages without a fixed number of passes may end early
         adapts = schedule.until == "settled" and schedule.passes is None

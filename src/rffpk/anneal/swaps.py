@@ -290,7 +290,7 @@ def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
 def _two_nearest(rows: Rows, state: State) -> tuple[Array, Array, Array]:
     """Return labels (n,), and squared distances (n,) from the nearest and second nearest centroid.
 
-    The result is taken from the assignment of the state, or computed in a pass if it lacks any."""
+    The results are taken from the assignment of the state. If it lacks one, a pass computes all."""
     found = state.assigned
     if found is not None and found.own is not None and found.other is not None:
         return found.labels, found.own, found.other
@@ -303,9 +303,10 @@ def reach_far_rows(
 ) -> tuple[State, bool | None]:
     """Move centroids to rows that are far from all centroids, and make the passes of a stage.
 
-    That is done only if the mean cost of the level's rows is much above the mean cost of `seen`,
-    the rows that the starts ran on. It is repeated while it lowers the objective enough. Return the
-    state, and whether the passes of the last success converged: None if nothing was changed."""
+    Centroids move only if the mean cost of the level's rows is much above the mean cost of `seen`,
+    the rows that the starts ran on. Moves are repeated while they lower the objective enough.
+    Return the state, and whether the passes of the last successful move converged. The second
+    result is None if no move succeeded."""
 
     def without_costliest(state: State) -> tuple[State, float]:
         """Return the state, and the mean cost of the rows of `seen` without the costliest rows."""
@@ -404,6 +405,7 @@ def _swap(level: FeatureLevel, state: State, known: _Nearest) -> Array | None:
     # the candidate that lowers the cost most
     chosen = int(config.backend().costs_with(distances, known.nearest, weight).argmin())
     new = distances[:, chosen]
+    # by how much the cost of each row rises if its centroid is removed after the candidate is added
     raised = weight * (np.minimum(known.second, new) - np.minimum(known.nearest, new))
     costs = np.bincount(known.labels, raised, minlength=len(state.theta))
     theta = np.array(state.theta, dtype=np.float64)

@@ -117,8 +117,8 @@ def chosen_map(
         )
         return fitted._replace(features=partial(_spread, fitted, X, counted)), choice
     whole = MapRows(X, weight, k, n_threads, spec)
-    all_rows, n_landmarks = landmark_numbers_of(X, spec.n_landmarks, k)
-    options = _options(spec, k, len(X) > all_rows, or_columns)
+    limit, n_landmarks = landmark_numbers_of(X, spec.n_landmarks, k)
+    options = _options(spec, k, len(X) > limit, or_columns)
     if unit_variance:
         options = [option for option in options if not option.unit]
     seed, tuning = partial(random.randint, 2**31 - 1), TUNING.choice
@@ -131,6 +131,7 @@ def chosen_map(
     best, is_whole = choice.options[choice.best], sample.X is X
     if is_whole and isinstance(spec.n_landmarks, str):
         whole = sample  # its graphs are computed already
+    # columns that were chosen on a sample are used unless a graph of all rows shows components
     use: UseOfGraph = "always" if best.neighbors else "never" if is_whole else "if shown"
     option, inputs = best if best.neighbors else PLAIN, whole
     # If each graph of the sample has k components, fewer landmarks are tried first. Should they

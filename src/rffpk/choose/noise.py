@@ -61,7 +61,7 @@ def find_noise(
     )
     for begin, xs in parts:
         squares[begin : begin + len(xs[0])] = outliers.squares(xs)
-    own = squares[numbers]
+    own = squares[numbers]  # of the sampled rows
     if is_option(noise, "auto"):
         threshold = automatic_threshold(outliers, own, squares, weight)
     else:

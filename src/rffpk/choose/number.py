@@ -267,7 +267,8 @@ def _gaps_of_graphs(
         found = graphs.diffusion(wanted, *option, random)[0]
         logs.append(eigengaps(found.spectrum, len(modes) - 1))
         share, likely = len(logs) / len(options), eigengap_scores(logs)
-        gaps = share * likely  # graphs that are not computed add nothing
+        # totals if the missing graphs add nothing, if they agree, and if they add all they can
+        gaps = share * likely
         least, likely = _total(gaps, heights, modes), _total(likely, heights, modes)
         best, most = int(np.argmax(least)), least.copy()
         most[2 : wanted.pairs + 1] += 1 - share
@@ -330,8 +331,11 @@ def _partitions(
     only a part of the rows; other rows get the label of the nearest row in the graph."""
     linkage, leaf = tree
     wanted = Wanted(TUNING.number.most_clusters, TUNING.number.pairs)
-    slow = [k <= wanted.pairs and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
-    if not any(slow):
+    # the graph also gives numbers for which the tree has too few leaves
+    by_graph = [
+        k <= wanted.pairs and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers
+    ]
+    if not any(by_graph):
         return [groups(linkage, k)[leaf] for k in numbers]
     walk, (rows, x, _) = graphs.diffusion(wanted, *TUNING.number.graphs[0], random)[0], of_tree
     functions = walk.weights @ walk.extension  # all rows are landmarks
@@ -341,9 +345,9 @@ def _partitions(
     if len(outside):
         nearest[outside] = replace(walk.neighbourhoods, r=1).chosen(x[outside]).ravel()
     return [
-        slow_labels(functions[:, walk.spectrum.slow(k)], k)[nearest] if by_graph
+        slow_labels(functions[:, walk.spectrum.slow(k)], k)[nearest] if is_slow
         else groups(linkage, k)[leaf]
-        for k, by_graph in zip(numbers, slow)
+        for k, is_slow in zip(numbers, by_graph)
     ]  # fmt: skip
 
 

@@ -161,6 +161,7 @@ def check_plain(values: Any, name: str) -> None:
 def check_container(values: Any, name: str) -> None:
     """Raise a TypeError for an object that is not array-like, or a list with such an object."""
     parts = values if isinstance(values, (list, tuple)) else ()
+    # the types of values that are not array-like
     loose = {kind for kind in {type(values), *map(type, parts)} if not advice.is_array_like(kind)}
     if loose:
         named = [(name, values), *((f"{name}[{i}]", part) for i, part in enumerate(parts))]

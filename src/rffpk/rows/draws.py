@@ -105,7 +105,7 @@ class Reservoir:
         end = self._count + len(added[0])
         if not self._arrays or len(self._arrays[0]) < end:
             full = self.size + 2 * self._step
-            # a page that no row is written to takes no memory
+            # pages without rows take no memory, so arrays soon get their full room
             room = max(end, full if 4 * end > full else 2 * end)
             grown = [np.empty((room, *each.shape[1:]), each.dtype) for each in added]
             for new, old in zip(grown, self._arrays):
