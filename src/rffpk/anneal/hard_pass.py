@@ -520,7 +520,7 @@ def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assi
 
     `removed` is a mask (k,). Return an assignment with labels among the centroids that stay, but
     without costs, distances, candidate lists and bounds."""
-    index = np.cumsum(~removed) - 1  # of centroids that stay, among them
+    index = np.cumsum(~removed) - 1  # the new indices of centroids that stay
     lost = np.flatnonzero(removed[before.labels])
     labels = index[before.labels].astype(np.int32)
     for part in row_tiles(len(lost), theta.shape[1]) if len(lost) else ():

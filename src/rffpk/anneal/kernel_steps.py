@@ -304,7 +304,7 @@ class KernelRows:
         labels = np.zeros(len(gram), int) if labels is None else labels[self.some]
         p = self.p[self.some]
         inside = p * (labels[:, None] == labels)
-        # times features, `apart` gives the features less the mean of the row's cluster
+        # `apart` times the features gives the features less the means of their clusters
         apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)
         return decompositions.exponent_of_gram(apart @ gram @ apart.T, p)
 
@@ -330,7 +330,8 @@ class KernelRows:
         whole: Callable[[], Array] | None = None
         if n <= TUNING.components.kernel_rows:
             whole = partial(multiply, np.eye(n))
-        # the images are eigenvectors times eigenvalues, and components times their roots
+        # The images are eigenvectors times eigenvalues. Divided by the roots of eigenvalues and of
+        # weights, they are the components.
         squares, _, images = decompositions.components_for_clusters(
             multiply, whole, total, n, self.context.k,
             lambda r: storage.fits(5 * 8 * n * r),  # five copies in float64
@@ -352,7 +353,7 @@ def kernel_coordinates(kernel: FittedKernel) -> NDArray[np.float64]:
     left = np.zeros(kernel.n)  # diagonal of the kernel less its approximation
     left[kernel.counted] = kernel.diagonal[kernel.counted]
     least, columns = 1e-6 * left.max(), np.zeros((kernel.n, max(most, 1)))
-    while r < most and left.max() > least:  # a negative pivot would be below `least`, too
+    while r < most and left.max() > least:  # false, too, before a negative pivot
         pivot = left.argmax()
         row = kernel.block(np.array([pivot]))[0]
         column = row - columns[:, :r] @ columns[pivot, :r]

@@ -138,8 +138,7 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
 def _median(values: Array, weight: Array) -> Array:
     """Return the weighted medians (F,) of the columns of values (n, F).
 
-    The median is the least value for which all values up to the median have at least half of the
-    weight."""
+    The median is the least value v such that values up to v have at least half of the weight."""
     if are_ones(weight):  # much faster than a sort
         middle = (len(values) - 1) // 2
         return np.partition(values, middle, axis=0)[middle]
