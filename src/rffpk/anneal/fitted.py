@@ -229,8 +229,8 @@ def _without_empty(
         return xs, maps, shifts, centers
     kept, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
     for x, mapped, shift, part in zip(xs, maps, shifts, np.split(centers, edges, axis=1)):
-        nonzero = (shift != 0) | part.any(axis=0)
-        index = table.occupied_columns(x, nonzero) if isinstance(mapped, Identity) else None
+        is_plain = isinstance(mapped, Identity)
+        index = table.occupied_columns(x, (shift != 0) | part.any(axis=0)) if is_plain else None
         if index is not None:
             x, shift, part = table.some_columns(x, index), shift[index], part[:, index]
             mapped = Identity(len(index))
