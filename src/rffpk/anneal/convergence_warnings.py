@@ -44,7 +44,7 @@ class Ending:
     flat: bool = False  # whether memberships are nearly 1/k
 
     def cause(self) -> str:
-        """Return a text with the cause of missing clusters, if rows are distinct, and a remedy."""
+        """Return the cause of missing clusters among distinct rows, with a remedy."""
         of_m = self.parameter.startswith("m")
         lower = "a smaller m" if of_m else f"a lower {self.parameter}"
         hint = " m='auto' finds one." if self.parameter == "m" else ""
@@ -53,7 +53,7 @@ class Ending:
             also = "" if math.isinf(self.s) else f" or {lower}"
             return f"{what}; take fewer clusters{also}.{hint}"
         text = f"all converge to the mean of the rows, and memberships to 1/k = {1 / self.k:.3g}"
-        if not self.critical < min(self.s, 0.0):
+        if not self.critical < min(self.s, 0.0):  # then s_c does not explain the state
             return f"{text}; take {lower}.{hint}"
         where = f"exponents above s_c = {self.critical:.4g}"
         if of_m:
@@ -79,6 +79,7 @@ class Ending:
         lengths = np.einsum("ji,ji->j", columns, columns)
         first, flat = np.empty(self.k, dtype=np.intp), True
         for part in row_tiles(self.k, self.k):
+            # mean squared distances of the rows of two clusters from their centroids
             mean = (costs + costs[part, None]) / np.maximum(counts + counts[part, None], 1)
             sums = lengths + lengths[part, None]
             same = sums - 2 * (columns[part] @ u) <= 0.01**2 * sums
@@ -101,13 +102,15 @@ def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:
 def rows_of_clusters(labels: Array, k: int) -> Array:
     """Return the indices of some rows of each cluster, evenly spaced among the rows of the cluster.
 
-    `labels` (n,) are the clusters of the rows."""
+    `labels` (n,) are the clusters of the rows. Every step-th row of a cluster is returned, where
+    the step depends on the size of the cluster."""
     counts = np.bincount(labels, minlength=k)
-    rank = np.empty(len(labels), dtype=np.intp)
+    # the place of each row among the rows of its cluster
+    places = np.empty(len(labels), dtype=np.intp)
     first = np.repeat(np.cumsum(counts) - counts, counts)
-    rank[np.argsort(labels, kind="stable")] = np.arange(len(labels)) - first
+    places[np.argsort(labels, kind="stable")] = np.arange(len(labels)) - first
     step = -(-counts // max(1, TUNING.sampling.warned_rows // k))
-    return np.flatnonzero(rank % step[labels] == 0)
+    return np.flatnonzero(places % step[labels] == 0)
 
 
 def few_rows(
@@ -126,6 +129,7 @@ def few_rows(
     rows = _n_distinct(views)
     what = "distinct row" if rows == 1 else "distinct rows"
     what += "" if counted is None else f" {which}"
+    # times zero, the message is empty
     return f"{name} has {rows} {what}; take n_clusters <= {max(rows, least)}." * (rows < k)
 
 

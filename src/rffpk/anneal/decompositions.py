@@ -29,16 +29,17 @@ from rffpk.system.tuning import TUNING
 
 
 def exponent_of_rows(rows: Rows) -> float:
-    """Return the critical exponent of the features of rows; 0 if there is none, as of equal rows.
+    """Return the critical exponent of the features of rows, or 0 if there is none.
 
-    It is computed on evenly spaced rows. Centroids of length one, and typicality, have formulas of
-    their own."""
+    Equal rows have no critical exponent. The exponent is computed on evenly spaced rows. Centroids
+    of length one have a separate formula, and so has typicality."""
     most = TUNING.sampling.exponent_rows if rows.eta is None else TUNING.sampling.decomposed_rows
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
     features, unit = some_features(rows), rows.unit_centroids
     p = rows.weight.astype(np.float64)
-    is_sparse = rows.sparse_columns and not unit and rows.eta is None
-    if rows.sparse_columns and not is_sparse:
+    stays_sparse = rows.sparse_columns and not unit and rows.eta is None
+    if rows.sparse_columns and not stays_sparse:
+        # dense rows with the same inner products take the place of sparse rows
         center = 0 * rows.shift if unit else rows.shift
         inner = gram(features, center)
         values, vectors = eigh((inner + inner.T) / 2)
@@ -47,7 +48,7 @@ def exponent_of_rows(rows: Rows) -> float:
         features = features.astype(np.float64) + rows.shift
     if unit:
         exponent = unit_critical_exponent(features, p)
-    elif is_sparse:
+    elif stays_sparse:
         mean = weighted_sums(features, p) / p.sum()
         # the Gram matrix of the directions has the same eigenvalues
         exponent = exponent_of_gram(gram(features, mean), p)
@@ -76,7 +77,7 @@ def unit_critical_exponent(x: Array, p: Array) -> float:
     (x'mu) mu."""
     center = (p @ x) / p.sum()
     length = float(np.linalg.norm(center))
-    if length < 1e-6:  # every s < 0 is unstable
+    if length < 1e-6:  # the merged state is unstable at every s < 0
         return 0.5
     mu = center / length
     gaps = ((x - mu) ** 2).sum(axis=1)
@@ -92,16 +93,16 @@ def unit_critical_exponent(x: Array, p: Array) -> float:
 def critical_exponent(z: Array, p: Array, present: Array | None) -> float:
     """Return s_c = 1 - 1/(2 lambda_max), above which the merged state of centroids is stable.
 
-    The vectors z (m, F) lead from the mean to the rows, which have the weights p (m,). They are
-    overwritten. The result is -inf if they are zero. With the directions u = z/||z||, the matrix
-    sum p uu'/sum p has the largest eigenvalue lambda_max.
+    The vectors z (m, F) lead from the mean to the rows, and are overwritten. The rows have the
+    weights p (m,). lambda_max is the largest eigenvalue of the matrix sum p uu'/sum p, with the
+    directions u = z/||z||. The result is -inf if all vectors are zero.
 
     O(m F) times some tens of steps for m rows, by Lanczos' method. If m or F is at most
     `TUNING.linalg.full_below`, all eigenvalues are computed.
 
-    `present` is a mask (m, F) of the features that rows have; None: they have all. In z, missing
-    features are 0. The directions in a feature are divided by the root of the share of the rows
-    that have it."""
+    `present` is a mask (m, F) of the features that rows have; None: no row lacks a feature. In z,
+    missing features are 0. Each column of the directions is divided by the root of the share of the
+    rows that have the feature."""
     z, kept = _directions(z, p)
     if not len(z):
         return -math.inf
@@ -123,7 +124,7 @@ def _weights(p: Array, present: Array | None) -> Array:
 
 
 def _about(features: Array, center: Array, present: Array | None) -> Array:
-    """Return features less a center, (m, F); zero where `present` says that rows lack them."""
+    """Return features less a center, (m, F), with zeros for features that are not `present`."""
     z = features - center
     return z if present is None else np.where(present, z, 0)
 
@@ -172,7 +173,7 @@ def typical_critical_exponent(
 
     The cost is O(n F min(n, F)) for n rows."""
     center = (p @ features) / _weights(p, present)
-    for _ in range(100):
+    for _ in range(100):  # the weights q depend on the mean, and the mean on q
         distances = (_about(features, center, present) ** 2).sum(axis=1)
         u = typicality(distances, np.array(eta), m)
         q = p * u**m
@@ -194,6 +195,7 @@ def typical_critical_exponent(
         root = np.linalg.cholesky(np.eye(len(P)) / 2 - P)
     except np.linalg.LinAlgError:
         return 0.5
+    # with A = root^-1 z' (q u)^(1/2), (I/2 - P)^-1 R has the eigenvalues of AA'
     growth = _largest_squared_singular_value(
         solve_triangular(root, z.T * np.sqrt(q * u), lower=True)
     )
@@ -218,6 +220,7 @@ def exponent_of_gram(gram: Array, p: Array) -> float:
     apart = _apart(norms, p)
     if not apart.any():
         return -math.inf
+    # inner products of the directions, times the roots of p / sum p
     scale = np.where(apart, np.sqrt(p / p[apart].sum()), 0) / np.where(apart, norms, 1)
     gram = gram * scale * scale[:, None]
     return 1 - 1 / (2 * float(leading_eigenvectors(gram, 1, len(gram))[0][0]))
@@ -238,7 +241,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     weight are taken. The result is -inf if they all lie on centroids (docs/math.md, section 8)."""
     rows, tuning = replace(rows.counted(), eta=None), TUNING.sampling
     most = tuning.exponent_rows
-    if not rows.sparse_columns:
+    if not rows.sparse_columns:  # more rows if they are narrow, fewer if they are very wide
         most = max(most, min(tuning.shape_rows, tuning.shape_numbers // theta.shape[1]))
         most = min(most, tuning.wide_numbers // theta.shape[1] + 1)
     rows = rows if rows.n <= most else rows.take(np.arange(0, rows.n, -(-rows.n // most)))
@@ -248,23 +251,24 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
         return exponent_of_gram(_sparse_residuals(rows, theta, labels), p) - BELOW
     outputs = one_pass(rows, theta, -math.inf, want=("labels", "features"))[1]
     present = None if rows.present is None else rows.present_features()
-    nearest = theta.take(outputs["labels"], axis=0)
-    nearest -= outputs.pop("features")  # in place: there may be some megabytes of each
+    z = theta.take(outputs["labels"], axis=0)
+    z -= outputs.pop("features")  # in place: there may be some megabytes of each
     if present is not None:
-        nearest[~present] = 0
-    nearest = rows.scaled(nearest)
-    if present is None and 2 * len(nearest) < nearest.shape[1]:
-        return exponent_of_gram(nearest @ nearest.T, p) - BELOW
-    return critical_exponent(nearest, p, present) - BELOW
+        z[~present] = 0
+    z = rows.scaled(z)
+    if present is None and 2 * len(z) < z.shape[1]:
+        return exponent_of_gram(z @ z.T, p) - BELOW
+    return critical_exponent(z, p, present) - BELOW
 
 
 def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
     """Return the inner products (n, n) of sparse rows less the centroids of their labels.
 
-    They are computed without dense copies of the rows, and need few rows."""
-    found, index = np.unique(labels, return_inverse=True)
-    centers, x, shift = theta[found], rows.xs[0], rows.shift.astype(np.float64)
+    No dense copies of the rows are made. The rows must be few, as the result has n^2 numbers."""
+    used, index = np.unique(labels, return_inverse=True)
+    centers, x, shift = theta[used], rows.xs[0], rows.shift.astype(np.float64)
     cross = (operand(x) @ centers.T - centers @ shift)[:, index]
+    # (x - c)'(y - d) = x'y + (c'd - x'd - c'y), for rows x and y less the shift
     apart = (centers @ centers.T)[np.ix_(index, index)] - cross - cross.T
     return np.asarray(gram(x, shift) + apart)
 
@@ -299,29 +303,29 @@ def compressed(
 
     `hard`: starts are compared by the hard objective, for which fewer components of one view
     suffice. `single`: the result is in single precision, which halves the time of a pass over
-    float64. Then all features are kept where components do not pay.
+    float64. Then all features are kept where components do not pay, unless the view is too large.
 
     O(n F min(n, F)) time for n `rows_of_components`."""
     widths, numbers = rows.widths, TUNING.components.numbers
-    short = rows.present is not None or rows.stream is not None
-    short |= k == 1 or sum(widths) < TUNING.components.least_features
+    unfit = rows.present is not None or rows.stream is not None
+    unfit |= k == 1 or sum(widths) < TUNING.components.least_features
     hard = hard and len(widths) == 1 and rows.eta is None
-    many = rows.n * max(widths) > numbers
-    if many:
-        short |= not hard or k >= TUNING.starts.some or rows.unit_centroids or rows.sparse_columns
-        short |= max(widths) ** 2 > numbers
+    large = rows.n * max(widths) > numbers
+    if large:  # components are computed from a sample, which is not enough for every fit
+        unfit |= not hard or k >= TUNING.starts.some or rows.unit_centroids or rows.sparse_columns
+        unfit |= max(widths) ** 2 > numbers
     dtype = np.dtype(np.float32) if single else rows.dtype
-    shorter = dtype != rows.dtype and not many
-    if short or not ((pays := _pays(rows, k, hard)) or shorter):
+    converts = dtype != rows.dtype and not large  # to `dtype`, with or without components
+    if unfit or not ((pays := _pays(rows, k, hard)) or converts):
         return None
     rows = stored(rows) if rows.unit_centroids else storage.sample(rows)
     if rows.computed:  # features may not be stored
         return None
     pairs = [_components(rows, i, k, hard) for i in range(len(widths))] if pays else []
     xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
-    found = [x.shape[1] for x in xs]
-    half = 2 * dtype.itemsize * sum(found) <= rows.dtype.itemsize * sum(widths)
-    if xs and half and rows.n * max(found) <= numbers:
+    kept = [x.shape[1] for x in xs]
+    half = 2 * dtype.itemsize * sum(kept) <= rows.dtype.itemsize * sum(widths)
+    if xs and half and rows.n * max(kept) <= numbers:
         shifts = [np.zeros(x.shape[1]) for x in xs]
         if rows.unit_centroids:
             bases = [_with_direction(bases[0], rows.shift)]
@@ -330,7 +334,7 @@ def compressed(
         # a difference of sums, which rounding makes negative where nothing is left out
         left_out = max(total_squares(rows) - total_squares(small), 0.0) if hard else 0.0
         return Compressed(small, bases, left_out)
-    if not shorter:
+    if not converts:
         return None
     xs = [dense(x) - shift for x, shift in zip(rows.xs, rows.shifts)]
     return Compressed(_with_columns(rows, xs, [0 * each for each in rows.shifts], dtype), None, 0.0)
@@ -339,17 +343,18 @@ def compressed(
 def _pays(rows: Rows, k: int, hard: bool) -> bool:
     """Return whether a search for k centroids takes longer than the decompositions.
 
-    Both times are estimated by their arithmetic. `hard` is as in `compressed`."""
+    Both times are estimated by their arithmetic. `hard`: starts are compared by the hard objective,
+    so the leading components may be enough."""
     tuning = TUNING.components
     sizes = [min(rows.n, tuning.numbers // F) for F in rows.widths]
     if hard and k > min(*sizes, *rows.widths):  # so many clusters need all components
         return False
-    first, cost = tuning.a_cluster * k + tuning.spare, 0.0
+    needed, cost = tuning.a_cluster * k + tuning.spare, 0.0
     for F, n in zip(rows.widths, sizes):
         m = min(n, F)
-        # decompose all components, or only the components that k clusters need
-        every = not hard or first > tuning.leading_part * m
-        part = tuning.all_work * m**3 if every else tuning.leading_work * m**2 * first
+        # compute all components, or only the components that k clusters need
+        takes_all = not hard or needed > tuning.leading_part * m
+        part = tuning.all_work * m**3 if takes_all else tuning.leading_work * m**2 * needed
         cost += 2.0 * n * F * m + part
     # a search makes some 300 passes
     search = 300 * rows.n * sum(rows.widths) * (4.0 * k + TUNING.storage.read_cost)
@@ -406,6 +411,7 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
         z = weighted(tile)
         return z.T @ z
 
+    # wide rows: their inner products (n, n) are a smaller matrix than the products of columns
     z = weighted(slice(None)) if x.shape[1] > len(x) else None
     # products of all tiles together take no more memory than the features
     taller = row_tiles(len(x), x.shape[1], max(TUNING.tiles.row_numbers, x.shape[1] ** 2))
@@ -414,8 +420,9 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
     leading = hard and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)
     squares, vectors = leading[:2] if leading else _all_components(gram)
     rounding = len(gram) * np.finfo(float).eps * total
-    left_out = max(TUNING.components.left_out * _cost_of_draws(rows_used, view, k), rounding)
-    r = 1 + int((total - np.cumsum(squares) > left_out).sum())
+    # components are left out if their squares together are at most this
+    negligible = max(TUNING.components.left_out * _cost_of_draws(rows_used, view, k), rounding)
+    r = 1 + int((total - np.cumsum(squares) > negligible).sum())
     squares, basis = squares[:r], vectors[:, :r]
     if z is not None:
         lengths = np.sqrt(squares)  # zero if all rows are equal
@@ -431,7 +438,7 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
 def rows_of_components(rows: Rows, view: int) -> Rows:
     """Return the rows that components of a view are computed from.
 
-    They are all rows, or a random sample with at most `TUNING.components.numbers` entries."""
+    The result has all rows, or a random sample of at most `TUNING.components.numbers` numbers."""
     most = TUNING.components.numbers // rows.widths[view]
     if rows.n <= most:
         return rows
@@ -448,7 +455,7 @@ def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
     n, most = len(index), 4 * k
     if n > most:
         index = np.sort(random.choice(index, most, replace=False))
-    if len(index) <= k:
+    if len(index) <= k:  # each row can be a centroid
         return 0.0
     some = rows.view(view).take(index)
     seeds = dense(some_features(some))
@@ -476,7 +483,7 @@ def components_for_clusters(
     first, V = min(tuning.a_cluster * k + tuning.spare, m), np.empty((m, 0))
     numbers = [first << doublings for doublings in range(3)]
     numbers = [r for r in numbers if r <= tuning.leading_part * m and (r == first or fits(r))]
-    for r in numbers or ([first] if matrix is None else []):
+    for r in numbers or ([first] if matrix is None else []):  # without `matrix`, once or more
         V = np.hstack([V, np.random.default_rng(0).standard_normal((m, r - V.shape[1]))])
         for _ in range(2):  # unresolved eigenvectors change the cost of a partition little
             V = basis_of(multiply(V))[0]
@@ -484,7 +491,7 @@ def components_for_clusters(
         squares, turn = _all_components(V.T @ product)
         V, product = V @ turn, product @ turn
         enough = _enough(squares, total, k)
-        if enough < len(squares):
+        if enough < len(squares):  # the eigenvectors suffice, so the whole matrix is not needed
             matrix = None
             break
     if matrix is not None:

@@ -78,6 +78,7 @@ class Problem:
         # the features of all rows, and of a pilot sample
         fits = (fit if isinstance(fit, Known) else Known(fit) for fit in self.maps(sample, context))
         maps, known = map(list, zip(*fits))
+        # from here on, `cut` takes the place of the sample: it lacks empty columns
         columns = _occupied(sample, maps, params.init)
         cut = sample.with_columns(columns)
         mapping = Mapping(
@@ -155,7 +156,8 @@ class FeatureData:
             rows = starts.seeding_rows(pool, TUNING.starts.merged * k if merges else k, random)
             self.context.history.records.append({"stage": "seeding", "rows": rows.n})
             if callable(init):
-                given = passes.some_features(rows)  # unshifted for callers, of SciPy if sparse
+                # the function gets unshifted features, in a SciPy matrix if they are sparse
+                given = passes.some_features(rows)
                 given = operand(given) if rows.sparse_columns else given + rows.shift
                 drawn = init(given, k, random_state=random)
                 theta = starts.checked_centroids(drawn, (k, given.shape[1])) - pool.shift
@@ -219,6 +221,7 @@ class FeatureData:
             return [] if self.components is None else [replace(level, rows=self.base)]
         k, growing = self.context.k, self.samples[1:]
         whole = self.context.storage.all_rows(self.rows, k, TUNING.storage.last_passes)
+        # tolerances below the sampling errors of centroids, about sqrt(k / n)
         parts = [(rows, 0.1 * math.sqrt(k / rows.n)) for rows in growing]
         return [replace(level, rows=rows, coarse=coarse) for rows, coarse in [*parts, (whole, 0.0)]]
 
@@ -228,14 +231,14 @@ class FeatureData:
         The result is None if the starts have seen all rows, or if centroids are given or rows lack
         views. It is also None where no row can be far from all centroids: with typicality, for
         centroids of length one, and for random features."""
-        is_near = level.rows.eta is not None or self.rows.unit_centroids
-        is_near |= any(isinstance(mapped, Fourier) for mapped in self.rows.maps)
-        if not isinstance(self.init, str) or level.rows.present is not None or is_near:
+        none_far = level.rows.eta is not None or self.rows.unit_centroids
+        none_far |= any(isinstance(mapped, Fourier) for mapped in self.rows.maps)
+        if not isinstance(self.init, str) or level.rows.present is not None or none_far:
             return None
         seen = self.base if self.samples else self.pilot
         if self.components is not None:
-            of = decompositions.rows_of_components(self.base, 0)
-            seen = min(seen, of, key=lambda rows: rows.n)
+            decomposed = decompositions.rows_of_components(self.base, 0)
+            seen = min(seen, decomposed, key=lambda rows: rows.n)
         return seen if seen.n < level.rows.n else None
 
     def result(
@@ -415,6 +418,7 @@ def _evaluated(
     The rows are read once for all results. Labels come in blocks, and only for rows in memory. The
     inertia is the weighted sum of the least squared distances, without typicality. `write` is
     called with the labels of each block, unless it is None."""
+    # workers in other processes do not give labels to `take`, so another pass computes the labels
     elsewhere = rows.stream is not None and rows.stream.head is not None
     blocks = list[Array]()
 
@@ -447,15 +451,14 @@ def _both_sums(
 
     The sums `before` of earlier blocks are added, if there are any. If the fit ends hard and has no
     typicality, one pass gives both sums, because at s only the objective is needed. Otherwise two
-    passes are made. `take` is called with the index of the first row and the
-    labels."""
+    passes are made. `take` is called with the index of the first row and with the labels."""
     soft, hard = before or (None, None)
-    one = ends_hard and block.eta is None
-    plain, at, wanted = replace(block, eta=None), s if one else -math.inf, ("labels",) * bool(take)
+    once = ends_hard and block.eta is None
+    plain, at, wanted = replace(block, eta=None), s if once else -math.inf, ("labels",) * bool(take)
     hard, outputs = passes.pass_of_block(
         plain, theta, at, want=wanted, before=hard, hard=True, directions=directions
     )
-    if one:  # the objective does not need the large array N
+    if once:  # the objective does not need the large array N
         N = np.empty((len(theta), 0))
         soft = replace(hard, N=N, G=hard.G.copy(), Q=hard.Q.copy(), E=hard.E.copy())
     else:

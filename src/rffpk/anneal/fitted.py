@@ -182,7 +182,7 @@ class CentroidModel:
         members = [np.flatnonzero(labels == j) for j in range(len(self.centers))]
         most = TUNING.sampling.central_rows
         spread = [index[:: max(1, -(-len(index) // most))] for index in members]
-        chosen = np.sort(np.concatenate(spread))
+        chosen = np.sort(np.concatenate(spread))  # indices of all compared rows, read in one pass
         new = parts_of(X, None, self.schema)
         parts = ((part.tables[0], chosen - part.begin) for part in new)
         rows = table.concatenated([x[at[(at >= 0) & (at < len(x))]] for x, at in parts])
@@ -223,19 +223,20 @@ def _without_empty(
 ) -> tuple[list[Columns], list[Map], list[Array], Array]:
     """Drop the columns of sparse views that are zero in all rows and in all centroids.
 
-    Return columns, maps, shifts and centroids without them. Dense views stay as they are."""
+    Return columns, maps, shifts and centroids without these columns. Dense views, and views whose
+    features are not their columns, stay as they are."""
     if not table.skip_zeros(*xs):
         return xs, maps, shifts, centers
-    occupied, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
+    kept, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
     for x, mapped, shift, part in zip(xs, maps, shifts, np.split(centers, edges, axis=1)):
-        own = isinstance(mapped, Identity)
-        index = table.occupied_columns(x, (shift != 0) | part.any(axis=0)) if own else None
+        is_plain = isinstance(mapped, Identity)
+        index = table.occupied_columns(x, (shift != 0) | part.any(axis=0)) if is_plain else None
         if index is not None:
             x, shift, part = table.some_columns(x, index), shift[index], part[:, index]
             mapped = Identity(len(index))
-        occupied.append((x, mapped, shift, part))
-    columns, left, shifts, parts = map(list, zip(*occupied))
-    return columns, left, shifts, parts[0] if len(parts) == 1 else np.hstack(parts)
+        kept.append((x, mapped, shift, part))
+    xs, maps, shifts, parts = map(list, zip(*kept))
+    return xs, maps, shifts, parts[0] if len(parts) == 1 else np.hstack(parts)
 
 
 def _middle(x: Columns) -> int:
@@ -356,6 +357,7 @@ def gaps_to_centroids(products: Iterable[Array], squares: Array, alpha: Array) -
     (L, k) are the squared norms of the centroids, and `alpha` (L,) the weights of the kernels. A
     distance that exceeds the least of its row only by rounding errors is set to the least. So
     labels do not depend on the order of sums."""
+    # the sizes are sums of absolute terms, and bound the rounding errors of the gaps
     gaps, sizes = alpha @ squares, alpha @ np.abs(squares)
     for weight, product in zip(alpha, products):
         gaps = gaps - 2 * weight * product

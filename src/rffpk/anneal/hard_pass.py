@@ -161,6 +161,7 @@ def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Along | N
     some = rows.take(np.arange(0, rows.n, max(1, rows.n // tuning.directions_rows)))
     x = shifted_features(some).astype(np.float64)
     counts = _within_reach(x, theta, basis, numbers, reach)
+    # for a row: k bounds, q coordinates, and the distances that are computed one by one
     costs = [
         k * (q + tuning.bound_cost) + q * F + tuning.alone_cost * F * count
         for q, count in zip(numbers, counts)
@@ -221,6 +222,8 @@ def _within_reach(
     bound of its squared distance is at most `reach` times the least squared distance of the row."""
     norm, square = (x**2).sum(axis=1)[:, None], (theta**2).sum(axis=1)
     least = (norm + square - 2 * x @ theta.T).min(axis=1, keepdims=True) * reach
+    # x't is at most the inner product along the directions, plus the product of the lengths of the
+    # parts that are orthogonal to them; so ||x||^2 + ||t||^2 - 2x't has a lower bound
     y, at, means, inner = x @ basis, theta @ basis, [], np.zeros((len(x), len(theta)))
     for low, high in zip([0, *numbers], numbers):
         inner += y[:, low:high] @ at[:, low:high].T
@@ -517,9 +520,9 @@ def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assi
 
     `removed` is a mask (k,). Return an assignment with labels among the centroids that stay, but
     without costs, distances, candidate lists and bounds."""
-    number = np.cumsum(~removed) - 1
+    index = np.cumsum(~removed) - 1  # the new indices of centroids that stay
     lost = np.flatnonzero(removed[before.labels])
-    labels = number[before.labels].astype(np.int32)
+    labels = index[before.labels].astype(np.int32)
     for part in row_tiles(len(lost), theta.shape[1]) if len(lost) else ():
         some = rows.take(lost[part])
         _, outputs = one_pass(some, theta[~removed], -math.inf, want=("labels",))
@@ -539,7 +542,7 @@ def _lists(before: Assignment, at: Array, part: slice | None = None) -> Array:
     if near is not None and len(near) == len(at):
         return near[begin:end]
     known = np.empty((0, tuning.near), dtype=np.int32) if near is None else near[begin:end]
-    first = begin + len(known)
+    first = begin + len(known)  # the first centroid without a list
     near = np.vstack([known, _nearest_of_each(at[first:end], at[:old], tuning.near, first)])
     if before.new:
         count = min(tuning.near_new, before.new)
@@ -549,20 +552,20 @@ def _lists(before: Assignment, at: Array, part: slice | None = None) -> Array:
     return np.sort(near, axis=1).astype(np.int32)
 
 
-def _nearest_of_each(at: Array, centroids: Array, count: int, number: int) -> Array:
+def _nearest_of_each(at: Array, centroids: Array, count: int, offset: int) -> Array:
     """Return indices (m, count) of the centroids nearest to each row of `at` (m, F).
 
-    The rows of `at` are centroids too: row i has the index `number` + i. If that index is among
-    `centroids`, the centroid itself is always in its list."""
+    The rows of `at` are centroids, too. Row i of `at` is row `offset` + i of `centroids`, if
+    `centroids` has such a row. Then the list of row i includes itself."""
     nearest, squares = np.empty((len(at), count), dtype=np.intp), (centroids**2).sum(axis=1)
     for part in row_tiles(len(at), len(centroids)):
         apart = squares - (2 * at[part]) @ centroids.T
-        own = number + np.arange(part.start, part.stop)
+        own = offset + np.arange(part.start, part.stop)
         inside = np.flatnonzero((own >= 0) & (own < len(centroids)))
         apart[inside, own[inside]] = -np.inf
         last = np.partition(apart, count - 1, axis=1)[:, count - 1 : count]
-        near = np.nonzero(apart <= last)[1]  # twice as fast as argpartition, but with ties
-        if len(near) > count * len(apart):
+        near = np.nonzero(apart <= last)[1]  # twice as fast as argpartition
+        if len(near) > count * len(apart):  # some rows have ties, and so too many neighbors
             near = np.argpartition(apart, count - 1, axis=1)[:, :count]
         nearest[part] = near.reshape(-1, count)
     return nearest
@@ -588,7 +591,7 @@ def _add_rows(rows: Rows, N: Array, moved: Array, labels: Array, sign: float = 1
     `moved` are the indices of the rows, and `labels` (n,) the clusters of all rows."""
     for part in row_tiles(len(moved), N.shape[1], TUNING.hardpasses.summed_numbers):
         index = moved[part]
-        index = index[np.argsort(labels[index], kind="stable")]
+        index = index[np.argsort(labels[index], kind="stable")]  # sums run over rows of one label
         x = shifted_features(rows.take(index)).astype(np.float64)
         x *= sign * rows.weight[index][:, None]
         new = labels[index]

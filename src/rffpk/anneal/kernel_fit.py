@@ -93,7 +93,7 @@ class ComponentLevel(FeatureLevel):
         Each centroid is the mean of the rows of its cluster. The centroid of an empty cluster is
         the nearest row."""
         assert self.kernels is not None and self.of is not None
-        self.context.history.left_out = 0.0
+        self.context.history.left_out = 0.0  # the kernels leave nothing out
         x, rows = self.rows.xs[0], self.kernels.rows
         labels = one_pass(self.rows, state.theta, -math.inf, want=("labels",))[1]["labels"]
         W, masses = rows.means(labels, len(state.theta))
@@ -145,7 +145,8 @@ class KernelData(Data):
         if problem.annealed and math.isinf(end.s):  # no start was annealed
             state, s = journal.run(level.nearly_hard_exponent, state)
             end = end._replace(s=s)
-        if level is not self.search and not plan.swaps:  # the kept start is compared here
+        # without swaps, the record of the kept start gets the objective by the kernels
+        if level is not self.search and not plan.swaps:
             state, cost = journal.run(level.cost, state, -math.inf)
             kept = next(r for r in reversed(history.records) if r.get("outcome") == "kept")
             kept["objective"] = history.unit * cost

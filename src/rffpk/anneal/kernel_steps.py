@@ -32,7 +32,7 @@ from rffpk.system import config
 from rffpk.system.linalg import run_all, tiles
 from rffpk.system.tuning import TUNING
 
-# Kernel weights that change by no more have converged. If no centroid moves, one more step is made.
+# Kernel weights have converged if none changes by more in a step that moves no centroid.
 _EXACT = 1e-12
 
 
@@ -74,7 +74,7 @@ class KernelLevel:
             state, (result, change) = self.context.journal.run(self._step, state, stage)
             state = state._replace(passes=state.passes + 1)
             last, steps = Step(*result), steps + 1
-            settled = change <= (stage.tol if last.shift else _EXACT)
+            settled = change <= (stage.tol if last.shift else _EXACT)  # the kernel weights
             over = steps >= stage.most or (settled and last.shift <= stage.tol)
         return state, StageEnd(last, steps)
 
@@ -96,6 +96,7 @@ class KernelLevel:
         step = step._replace(repairs=repairs)
         self.context.history.add_step(stage, step, state.start, rows.n, alpha)
         if objective.learns_weights:
+            # sum_ij p_i w_ij d_ij = sum_j G_j (sum_i W_ji k(i, i) - ||c_j||^2), for each kernel
             squares = squared_norms(new.theta, new.products)
             costs = rows.diagonals @ (G @ new.theta) - squares @ G
             alpha = objective.reweigh(costs, power_constant(k, stage.s), rows.total_weight)
@@ -123,6 +124,7 @@ class KernelLevel:
         eps = float(np.finfo(self.rows.dtype).eps)
         rounding = max((8 * eps) ** 2 * self.rows.variance, 64 * eps * float(squares.max()))
         close = max(COINCIDENT * hard / self.rows.total_weight, rounding)
+        # a centroid is distinct if it coincides with no distinct centroid before it
         near = np.tril(squares[:, None] + squares - gram - gram.T <= close, -1)
         distinct = np.ones(len(gram), dtype=bool)
         for j in np.flatnonzero(near.any(axis=1)):
@@ -134,12 +136,12 @@ class KernelLevel:
 
         `weights` (k, n) have the sums G (k,). Centroids of empty clusters move to the costliest
         rows. Return also how many centroids moved."""
-        stays = empty_clusters(G, weights.dtype)
-        W = weights / np.where(stays, 1, G)[:, None].astype(weights.dtype)
-        empty = np.flatnonzero(stays)
+        is_empty = empty_clusters(G, weights.dtype)
+        W = weights / np.where(is_empty, 1, G)[:, None].astype(weights.dtype)
+        empty = np.flatnonzero(is_empty)
         if not len(empty):
             return W, 0
-        W[empty] = state.theta[empty]
+        W[empty] = state.theta[empty]  # they stay unless there are enough costly rows
         Y, diagonal, squares = self._combined(state)
         gaps = squares[:, None] - 2 * Y
         gaps[empty] = np.inf
@@ -157,6 +159,7 @@ class KernelLevel:
         if np.array_equal(W, after.theta):
             return 0.0
         k, variance = len(W), self.rows.variance
+        # sum_j ||c_j - c'_j||^2, with the inner products of old and new centroids in `mixed`
         mixed = np.einsum("kn,lkn->l", after.theta, Y, dtype=np.float64)
         new = squared_norms(after.theta, after.products)
         squares = squared_norms(W, Y).sum(axis=1) + new.sum(axis=1)
@@ -187,6 +190,7 @@ class KernelLevel:
         """Move every centroid at random, by `size` standard deviations of the features."""
         counted = self.rows.counted
         noise = self.context.random.standard_normal(state.theta.shape) * counted
+        # the weights of each centroid still sum to one
         noise -= noise.sum(axis=1, keepdims=True) / counted.sum() * counted
         return self.moved(state, state.theta + noise * (size / math.sqrt(counted.sum())))
 
@@ -212,6 +216,7 @@ class KernelRows:
                     f"kernel {number} has values that are NaN or overflow {self.dtype}; rescale X, "
                     "pass float64, or choose other parameters of the kernel."
                 )
+        # rows of a stored matrix are padded to a multiple of SKINNY_STRIDE numbers
         line = -(-self.n // _core.SKINNY_STRIDE) * _core.SKINNY_STRIDE
         needed = sum(self.n * line * kernel.dtype.itemsize for kernel in kernels)
         self.stored: list[Array] | None = None
@@ -299,7 +304,8 @@ class KernelRows:
         labels = np.zeros(len(gram), int) if labels is None else labels[self.some]
         p = self.p[self.some]
         inside = p * (labels[:, None] == labels)
-        apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)  # from the means
+        # `apart` times the features gives the features less the means of their clusters
+        apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)
         return decompositions.exponent_of_gram(apart @ gram @ apart.T, p)
 
     def components(self, alpha: Array) -> tuple[Rows, float]:
@@ -324,6 +330,8 @@ class KernelRows:
         whole: Callable[[], Array] | None = None
         if n <= TUNING.components.kernel_rows:
             whole = partial(multiply, np.eye(n))
+        # The images are eigenvectors times eigenvalues. Divided by the roots of eigenvalues and of
+        # weights, they are the components.
         squares, _, images = decompositions.components_for_clusters(
             multiply, whole, total, n, self.context.k,
             lambda r: storage.fits(5 * 8 * n * r),  # five copies in float64
@@ -345,7 +353,7 @@ def kernel_coordinates(kernel: FittedKernel) -> NDArray[np.float64]:
     left = np.zeros(kernel.n)  # diagonal of the kernel less its approximation
     left[kernel.counted] = kernel.diagonal[kernel.counted]
     least, columns = 1e-6 * left.max(), np.zeros((kernel.n, max(most, 1)))
-    while r < most and left.max() > least:
+    while r < most and left.max() > least:  # false, too, before a negative pivot
         pivot = left.argmax()
         row = kernel.block(np.array([pivot]))[0]
         column = row - columns[:, :r] @ columns[pivot, :r]

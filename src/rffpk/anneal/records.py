@@ -108,12 +108,14 @@ def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
     """Return the reference distances eta_l of the views, (L,); see `Typicality`."""
     if not isinstance(eta, str):
         return np.full(len(rows.xs), float(eta))
-    distances, equal = view_variances(rows), rounding_error(rows.dtype)
+    distances, rounding = view_variances(rows), rounding_error(rows.dtype)
     if eta == "median":
-        # zero up to rounding if most rows of a view are equal, as in a component of a graph
+        # The median distance is zero up to rounding if most rows of a view are equal. Then the
+        # variance takes its place.
         medians = _median_distances(rows.counted())
-        distances = np.where(medians > equal * distances, medians, distances)
-    least = [equal * isinstance(each, Fourier) for each in rows.maps]
+        distances = np.where(medians > rounding * distances, medians, distances)
+    # Fourier features have length one, so the variance of equal rows is zero only up to rounding.
+    least = [rounding * isinstance(mapped, Fourier) for mapped in rows.maps]
     return np.where(distances > least, distances, 1.0)  # for equal rows any number > 0 will do
 
 
@@ -136,7 +138,7 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
 def _median(values: Array, weight: Array) -> Array:
     """Return the weighted medians (F,) of the columns of values (n, F).
 
-    The median is the least value such that the values up to it have half of the weight or more."""
+    The median is the least value v such that values up to v have at least half of the weight."""
     if are_ones(weight):  # much faster than a sort
         middle = (len(values) - 1) // 2
         return np.partition(values, middle, axis=0)[middle]

@@ -202,7 +202,11 @@ def cost_of_start(level: Level, state: State, start: Start, end: StartEnd) -> tu
 def anneal(
     level: Level, state: State, start: Start, best: float = math.inf
 ) -> tuple[State, StartEnd]:
-    """Make the stages of a start; `best` is the least cost at which another start ended."""
+    """Make the stages of a start; `best` is the least cost at which another start ended.
+
+    An annealed start lowers the exponent, and a last stage goes on until convergence: in the hard
+    limit, or at the exponent that was reached. A start that is not annealed makes hard passes. If
+    memberships stay soft, passes at the final exponent follow. Return the state and the end."""
     schedule = start.schedule
     tol = schedule.tol if schedule.exact else max(schedule.tol, TUNING.schedule.coarse_tol)
     most, exact = schedule.max_iter, schedule.exact
@@ -248,9 +252,11 @@ def _lower(
     tuning = TUNING.schedule
     factor = tuning.first_factor if schedule.factor is None else schedule.factor
     while True:
+        # `settled`: the objective has converged, which ends the start
         most, settled = min(left, schedule.passes or tuning.stage_passes), False
-        is_short = schedule.until == "settled" and schedule.passes is None
-        stage = Stage("anneal", s, noise, tuning.stage_tol if is_short else -1.0, most)
+        # only stages without a fixed number of passes may end early
+        adapts = schedule.until == "settled" and schedule.passes is None
+        stage = Stage("anneal", s, noise, tuning.stage_tol if adapts else -1.0, most)
         if schedule.until == "settled":
             state, (result, steps) = level.follow(state, stage)
         else:
@@ -258,7 +264,9 @@ def _lower(
                 level, state, stage, schedule.tol, objective
             )
         left, objective = left - steps, result.objective
+        # noise separates centroids that coincide
         noise = max(schedule.noise, tuning.separation if result.merged else 0.0)
+        # the soft sum approaches the hard sum from below as memberships become hard
         hard = math.isinf(schedule.end) and result.soft >= (1 - tuning.hardness) * result.hard
         if settled or (schedule.until == "settled" and (hard or s <= schedule.end)):
             return state, StartEnd(s, True), left
@@ -284,7 +292,7 @@ def _until_objective(
 
     The objective has converged if a pass changes it by at most `tol` times its value. `previous` is
     the objective before the stage. Return the state, the end of the stage, and whether the
-    objective converged, which ends the start. The schedules of the papers use this rule."""
+    objective converged. Convergence ends the start. The schedules of the papers use this rule."""
     for steps in range(1, stage.most + 1):
         alone = stage._replace(noise=stage.noise if steps == 1 else 0.0, most=1)
         state, (result, _) = level.follow(state, alone)
@@ -382,7 +390,7 @@ class Result:
 def given_starts(schedule: Schedule, init: Any, n_init: Any, automatic: int = 1) -> list[Start]:
     """Return `n_init` equal starts; only one if `init` is not the name of a method.
 
-    `automatic` is their number if `n_init` is "auto"."""
+    `automatic` is the number of starts if `n_init` is "auto"."""
     count = automatic if is_option(n_init, "auto") else int(n_init)
     return [Start("given", schedule, is_option(init, "k-means"))] * (
         count if isinstance(init, str) else 1

@@ -64,6 +64,7 @@ class Parts:
 
     def _complete(self, seed: Array, i: int) -> None:
         """Set the features (F,) of row i in the views that it lacks, in place."""
+        # mean squared distances from row i over shared views; infinite without a shared view
         alpha = self.has[i] * self.rows.alpha
         rows, shared = replace(self.rows, alpha=alpha), self.has @ alpha
         gaps = one_pass(rows, seed[None], -math.inf, want=("nearest",))[1]["nearest"]
@@ -171,7 +172,7 @@ def k_means_plus_plus(
         chosen, sums = np.append(chosen, drawn[best]), core.lowered(new, best, nearest, p)
         if len(chosen) == k:
             return np.asarray(chosen)
-        if not sums[-1] > 0:  # no more distinct rows
+        if not sums[-1] > 0:  # all rows equal chosen rows: draw the rest by weight alone
             sums = np.where(np.isin(np.arange(len(p)), chosen), 0, p).cumsum()
         drawn = draw(sums, 2 + int(math.log(k)), random)
 

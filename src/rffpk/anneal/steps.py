@@ -55,7 +55,7 @@ class FeatureLevel:
         The assignment is dropped, because the next level has different rows."""
         if self.components is None:
             return state._replace(assigned=None)
-        self.context.history.left_out = 0.0
+        self.context.history.left_out = 0.0  # the next level has all features
         return state._replace(theta=self.components.expand(state.theta), assigned=None)
 
     def last_stage(self, stage: Stage, state: State) -> Stage:
@@ -101,13 +101,18 @@ class FeatureLevel:
             most = 1 if alone else stage.most - steps
             noise = stage.noise if steps == 0 else 0.0
             state, numbers = journal.run(self._passes, state, stage, most, need, noise)
+            # `every`: the pass compared rows with all centroids. An exact stage may only end after
+            # such a pass, unless no passes are left.
             results, hopeless, every = numbers
             steps, last = steps + len(results), Step(*results[-1])
             converged = last.shift <= stage.tol
             over = hopeless or steps >= stage.most or (converged and (every or not stage.exact))
+            # the stage ends after its first pass if the hard objective is outside of `stage.usual`
             over |= steps == 1 and not stage.usual[0] <= last.hard <= stage.usual[1]
             if need is not None:
                 is_last = stage.exact and (converged or steps == stage.most - 1)
+                # The second pass checks once whether candidate lists miss nearest centroids. With
+                # bounds, the passes over all centroids find that out.
                 need = need._replace(every=is_last, missed=steps == 1 and not need.bounded)
         keeps = need is not None and not (need.settles or stage.exact)
         assigned = state.assigned if keeps else None
@@ -132,6 +137,7 @@ class FeatureLevel:
         if need is not None:
             sums, assigned = step(rows, theta, state.assigned, need)
             every = assigned.every
+            # passes that only lower the objective leave the centroids of empty clusters in place
             repairs = need.settles or (every and stage.exact)
             moved = move(rows, theta, sums, -math.inf, started, **options)
         else:
@@ -141,7 +147,7 @@ class FeatureLevel:
                 **options,
             )  # fmt: skip
         results = moved.steps
-        *alphas, last = moved.alphas
+        *alphas, last = moved.alphas  # view weights of the passes, and after the last pass
         if moved.n_empty and repairs:
             before = state._replace(alpha=alphas[-1], assigned=assigned)
             results[-1] = self._repaired(before, results[-1], moved)

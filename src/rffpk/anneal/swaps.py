@@ -93,7 +93,9 @@ def _improve_in_batches(
 ) -> tuple[State, float]:
     """Swap batches of centroids until a few consecutive batches of the smallest size fail.
 
-    The size of a batch is halved when it fails. Return the state and its hard objective."""
+    The size of a batch is halved when it fails. A failed batch of the smallest size counts as
+    `TUNING.swaps.failures` of the `patience` failures. `later`: centroids were swapped on a smaller
+    sample before, so the first batch is smaller. Return the state and its hard objective."""
     k, journal, tuning = len(state.theta), level.context.journal, TUNING.swaps
     small = level.rows.n * state.theta.size <= tuning.small_work
     least_gain = tuning.small_gain if small else tuning.batch_gain
@@ -128,6 +130,7 @@ def follow_with_swaps(
     if level.context.k < MANY or np.count_nonzero(before.weight) >= enough:
         usual = expected / TUNING.swaps.unlike, expected * TUNING.swaps.unlike
         state, end = level.follow(state, stage._replace(usual=usual))
+        # else the stage ended after the first pass, because the objective is not as expected
         if end.steps > 1 or end.steps == stage.most or usual[0] <= end.last.hard <= usual[1]:
             return state, end
         stage = stage._replace(most=stage.most - end.steps)
@@ -273,12 +276,12 @@ def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
     np.fill_diagonal(apart, np.inf)
     neighbor = apart.argmin(axis=1)
     removed, kept = np.zeros((2, len(theta)), dtype=bool)
-    left = count
+    left = count  # how many centroids are still to be removed
     for j in order:
         if left and not kept[j]:
             removed[j] = kept[neighbor[j]] = True
             left -= 1
-    removed[order[~removed[order]][:left]] = True
+    removed[order[~removed[order]][:left]] = True  # kept neighbors, if too few were removed
     if assigned is not None:
         assigned = remove(rows, theta, assigned, removed)
     return state._replace(theta=theta[~removed], assigned=assigned)
@@ -287,7 +290,7 @@ def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
 def _two_nearest(rows: Rows, state: State) -> tuple[Array, Array, Array]:
     """Return labels (n,), and squared distances (n,) from the nearest and second nearest centroid.
 
-    The result is taken from the assignment of the state, or computed in a pass if it lacks any."""
+    The results are taken from the assignment of the state. If it lacks one, a pass computes all."""
     found = state.assigned
     if found is not None and found.own is not None and found.other is not None:
         return found.labels, found.own, found.other
@@ -300,9 +303,10 @@ def reach_far_rows(
 ) -> tuple[State, bool | None]:
     """Move centroids to rows that are far from all centroids, and make the passes of a stage.
 
-    That is done only if the mean cost of the level's rows is much above the mean cost of `seen`,
-    the rows that the starts ran on. It is repeated while it lowers the objective enough. Return the
-    state, and whether the passes of the last success converged: None if nothing was changed."""
+    Centroids move only if the mean cost of the level's rows is much above the mean cost of `seen`,
+    the rows that the starts ran on. Moves are repeated while they lower the objective enough.
+    Return the state, and whether the passes of the last successful move converged. The second
+    result is None if no move succeeded."""
 
     def without_costliest(state: State) -> tuple[State, float]:
         """Return the state, and the mean cost of the rows of `seen` without the costliest rows."""
@@ -401,6 +405,7 @@ def _swap(level: FeatureLevel, state: State, known: _Nearest) -> Array | None:
     # the candidate that lowers the cost most
     chosen = int(config.backend().costs_with(distances, known.nearest, weight).argmin())
     new = distances[:, chosen]
+    # by how much the cost of each row rises if its centroid is removed after the candidate is added
     raised = weight * (np.minimum(known.second, new) - np.minimum(known.nearest, new))
     costs = np.bincount(known.labels, raised, minlength=len(state.theta))
     theta = np.array(state.theta, dtype=np.float64)

@@ -55,15 +55,16 @@ def medoid(options: Sequence[Option], clusters: Callable[[Option], Array]) -> Ch
     Rand indices. A cluster that appears with only one scale, whitening or scaling of the features
     is an artefact of this option. The trials end early if one partition is nearly equal to enough
     other partitions (`TUNING.choice.same_partitions`, itself included)."""
-    same, labels, tuning = np.eye(len(options)), list[Array](), TUNING.choice
+    indices, labels, tuning = np.eye(len(options)), list[Array](), TUNING.choice
     for i, option in enumerate(options):
         labels.append(clusters(option))
-        same[i, :i] = same[:i, i] = [adjusted_rand_index(each, labels[i]) for each in labels[:i]]
-        if (same >= tuning.same_index).sum(axis=0).max() >= tuning.same_partitions:
+        pairs = [adjusted_rand_index(each, labels[i]) for each in labels[:i]]
+        indices[i, :i] = indices[:i, i] = pairs
+        if (indices >= tuning.same_index).sum(axis=0).max() >= tuning.same_partitions:
             break
     n, weight = len(labels), tuning.whitened_weight
     weights = np.array([1.0 if each.whitening is None else weight for each in options[:n]])
-    return Choice([*options[:n]], same[:n, :n] @ weights / weights.sum(), labels)
+    return Choice([*options[:n]], indices[:n, :n] @ weights / weights.sum(), labels)
 
 
 def searched_clusters(
@@ -116,8 +117,8 @@ def chosen_map(
         )
         return fitted._replace(features=partial(_spread, fitted, X, counted)), choice
     whole = MapRows(X, weight, k, n_threads, spec)
-    all_rows, n_landmarks = landmark_numbers_of(X, spec.n_landmarks, k)
-    options = _options(spec, k, len(X) > all_rows, or_columns)
+    limit, n_landmarks = landmark_numbers_of(X, spec.n_landmarks, k)
+    options = _options(spec, k, len(X) > limit, or_columns)
     if unit_variance:
         options = [option for option in options if not option.unit]
     seed, tuning = partial(random.randint, 2**31 - 1), TUNING.choice
@@ -130,8 +131,11 @@ def chosen_map(
     best, is_whole = choice.options[choice.best], sample.X is X
     if is_whole and isinstance(spec.n_landmarks, str):
         whole = sample  # its graphs are computed already
+    # columns that were chosen on a sample are used unless a graph of all rows shows components
     use: UseOfGraph = "always" if best.neighbors else "never" if is_whole else "if shown"
     option, inputs = best if best.neighbors else PLAIN, whole
+    # If each graph of the sample has k components, fewer landmarks are tried first. Should they
+    # join components, the graph is drawn again from more landmarks.
     if are_apart and len(X) > tuning.clear_rows and not table.skip_zeros(X):
         inputs = replace(whole, spec=replace(spec, n_landmarks=n_landmarks))
     drawn = inputs.draw(option, use, seed())

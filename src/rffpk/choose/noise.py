@@ -61,7 +61,7 @@ def find_noise(
     )
     for begin, xs in parts:
         squares[begin : begin + len(xs[0])] = outliers.squares(xs)
-    own = squares[numbers]
+    own = squares[numbers]  # of the sampled rows
     if is_option(noise, "auto"):
         threshold = automatic_threshold(outliers, own, squares, weight)
     else:
@@ -122,6 +122,7 @@ def cells_of(references: Columns, n_threads: int) -> Cells:
     near = Neighbourhoods(references, TUNING.noise.cell_rows, 0.0, n_threads).chosen(centroids)
     order = np.lexsort(cells.T[1::-1])  # near members of a cell follow each other
     place = np.argsort(order)
+    # each pair of a cell and a place is one number, so that pairs are sorted, and counted once
     places = np.concatenate([
         (cells * np.int64(m) + place[:, None]).ravel(),
         (place[near] + m * np.arange(len(near))[:, None]).ravel(),
@@ -293,9 +294,9 @@ def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Colum
     first = np.unique(number, return_index=True)[1]
     own, rest = (np.bincount(number[part], mass[part], n) for part in (slice(m), slice(m, None)))
     is_own = own > 0
-    is_place = own * (1 + _SAME_MASS) >= copies * np.median(own[is_own])
-    is_place |= ~is_own & (rest >= least)
-    index = np.repeat(np.arange(n), np.where(is_place, copies, is_own))
+    is_heavy = own * (1 + _SAME_MASS) >= copies * np.median(own[is_own])
+    is_heavy |= ~is_own & (rest >= least)
+    index = np.repeat(np.arange(n), np.where(is_heavy, copies, is_own))
     return distinct[index], first[index]
 
 
@@ -309,12 +310,14 @@ def automatic_threshold(outliers: Outliers, own: Array, squares: Array, weight: 
     mode; then a wide gap before the largest distances of all rows. A candidate is taken if the rows
     beyond it are no cluster. At most `TUNING.noise.neighbors` rows are no cluster, because each row
     then has a neighbor that is not beyond the candidate. For more rows `_is_mixed` decides."""
-    counted, least = weight > 0, np.sort(own)
-    least = least[np.searchsorted(np.sqrt(least, dtype=np.float64), outliers.rounding, "right") :]
-    apart = np.sqrt(least, dtype=np.float64)
+    # squared distances of the sample that are no rounding errors, in rising order
+    counted, rising = weight > 0, np.sort(own)
+    zeros = np.searchsorted(np.sqrt(rising, dtype=np.float64), outliers.rounding, "right")
+    rising = rising[zeros:]
+    apart = np.sqrt(rising, dtype=np.float64)
     tuning, n = TUNING.noise, len(apart)
     most = int(min(tuning.most_share * n, tuning.least_share * n + tuning.gap_rows))
-    tail = squares[(squares >= least[-1 - most]) & counted] if most else squares[:0]
+    tail = squares[(squares >= rising[-1 - most]) & counted] if most else squares[:0]
     far = np.sqrt(np.unique(tail)[::-1], dtype=np.float64)  # copies of a row count once
     valley = _valley(np.log(apart), outliers.rounding)
     for border, distances in ((valley, apart), (_gap(far), far)):
@@ -347,7 +350,8 @@ def _valley(logs: Array, rounding: float) -> float | None:
     counts, _ = np.histogram(logs, edges)
     bin_width = float(edges[1] - edges[0])
     smooth = gaussian_filter1d(1.0 * counts, width / bin_width, mode="constant")
-    beyond = 1 - np.cumsum(counts) / len(logs)
+    beyond = 1 - np.cumsum(counts) / len(logs)  # the share of the distances after each bin
+    # the depth of a bin: by what share the density is below its maximum from the bin on
     after = np.maximum.accumulate(smooth[::-1])[::-1]
     depth = np.where(after > 0, 1 - smooth / np.where(after > 0, after, 1), 0)
     depth[(beyond < tuning.least_share) | (beyond > tuning.most_share)] = 0
@@ -383,11 +387,11 @@ def _is_mixed(noise: Outliers, own: Array) -> bool:
         return False
     nearest = replace(noise.nearest, landmarks=references)
     index = nearest.chosen(references[np.flatnonzero(beyond)])
-    others, number = ~beyond[index], np.cumsum(beyond) - 1
-    row, place = np.nonzero(~others)
+    inside, number = ~beyond[index], np.cumsum(beyond) - 1  # number: index among the rows beyond
+    row, place = np.nonzero(~inside)
     links = coo_array((np.ones(len(row)), (row, number[index[row, place]])), shape=[len(index)] * 2)
     group = connected_components(links, directed=False)[1]
-    mixed = np.bincount(group, others.mean(axis=1)) >= TUNING.noise.least_mixed * np.bincount(group)
+    mixed = np.bincount(group, inside.mean(axis=1)) >= TUNING.noise.least_mixed * np.bincount(group)
     return bool(mixed[group].mean() >= TUNING.noise.mixed_part)
 
 
@@ -396,8 +400,9 @@ def share_threshold(
 ) -> float:
     """Return a threshold such that rows beyond it have at most this share of the total weight.
 
-    The rows beyond it have as much weight as possible. Rows with equal distances are on the same
-    side. `own` are squared distances of the sample, and `squares` and `weight` are of all rows."""
+    The rows beyond the threshold have as much weight as possible. Rows with equal distances are on
+    one side of it. `own` are squared distances of the sample, and `squares` and `weight` are of all
+    rows."""
     most = share * weight.sum() * (1 + _SAME_MASS)
     first = min(1.0, TUNING.noise.border_part * share)  # the sample says where the border may be
     for part in (first, 1.0):
@@ -408,6 +413,7 @@ def share_threshold(
         if len(masses) and masses[-1] > most:
             break
     far = np.sqrt(squares[index], dtype=np.float64)
+    # rows after which the threshold may lie: the next row is nearer, and the share is not exceeded
     ends = np.flatnonzero((far[:-1] - far[1:] > outliers.rounding) & (masses[:-1] <= most))
     if not len(ends):
         return float(far[0]) + outliers.rounding

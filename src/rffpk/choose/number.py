@@ -149,13 +149,13 @@ def _without_copies(sample: Opened) -> Opened:
     if sample.sample is not None or sample.n > TUNING.number.tree_rows[1]:
         return sample
     weight = sample.weight
-    number = distinct_rows(side_by_side(sample.tables))[1]
+    group = distinct_rows(side_by_side(sample.tables))[1]  # of equal rows
     counted = np.flatnonzero(weight)
-    first = counted[np.unique(number[counted], return_index=True)[1]]
+    first = counted[np.unique(group[counted], return_index=True)[1]]
     if len(first) == len(counted) or len(counted) > TUNING.number.rows_a_centroid * len(first):
         return sample
     sums = np.zeros(sample.n)
-    sums[first] = np.bincount(number, weight)[number[first]]
+    sums[first] = np.bincount(group, weight)[group[first]]
     return replace(sample, weight=sums, counted=len(first), _moments={})
 
 
@@ -212,7 +212,7 @@ def _of_rows(
     `table` computes the columns from the views. `alone` is True if it is the only table, so that
     its sums are not compared with sums of other tables. `before` is the evidence of a first look at
     a smaller sample; None: this is the first look."""
-    tuning, look = TUNING.number, int(before is not None)
+    tuning, look = TUNING.number, int(before is not None)  # the second look takes more rows
     if before is None:
         table = _leading(sample, table, random, n_threads)
     of_graph = _part(sample, tuning.graph_rows, table)
@@ -241,6 +241,7 @@ def _of_rows(
         *of_graph[1:], tuning.most_clusters, n_threads, DiffusionSpec(), most_times=times,
         whitened_for=tuning.whitened_for,
     )  # fmt: skip
+    # the share of rows in clusters of few rows, unless the graph has all rows of the tree
     seen = 0.0 if len(of_graph[0]) == len(of_tree[0]) else rare if before is None else before.rare
     if seen <= tuning.too_rare and np.argmax(_total(heights, modes)) <= tuning.graph_clusters:
         # rows on a sphere are not whitened
@@ -266,7 +267,8 @@ def _gaps_of_graphs(
         found = graphs.diffusion(wanted, *option, random)[0]
         logs.append(eigengaps(found.spectrum, len(modes) - 1))
         share, likely = len(logs) / len(options), eigengap_scores(logs)
-        gaps = share * likely  # graphs that are not computed add nothing
+        # totals if the missing graphs add nothing, if they agree, and if they add all they can
+        gaps = share * likely
         least, likely = _total(gaps, heights, modes), _total(likely, heights, modes)
         best, most = int(np.argmax(least)), least.copy()
         most[2 : wanted.pairs + 1] += 1 - share
@@ -329,8 +331,11 @@ def _partitions(
     only a part of the rows; other rows get the label of the nearest row in the graph."""
     linkage, leaf = tree
     wanted = Wanted(TUNING.number.most_clusters, TUNING.number.pairs)
-    slow = [k <= wanted.pairs and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
-    if not any(slow):
+    # the graph also gives numbers for which the tree has too few leaves
+    by_graph = [
+        k <= wanted.pairs and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers
+    ]
+    if not any(by_graph):
         return [groups(linkage, k)[leaf] for k in numbers]
     walk, (rows, x, _) = graphs.diffusion(wanted, *TUNING.number.graphs[0], random)[0], of_tree
     functions = walk.weights @ walk.extension  # all rows are landmarks
@@ -340,9 +345,9 @@ def _partitions(
     if len(outside):
         nearest[outside] = replace(walk.neighbourhoods, r=1).chosen(x[outside]).ravel()
     return [
-        slow_labels(functions[:, walk.spectrum.slow(k)], k)[nearest] if by_graph
+        slow_labels(functions[:, walk.spectrum.slow(k)], k)[nearest] if is_slow
         else groups(linkage, k)[leaf]
-        for k, by_graph in zip(numbers, slow)
+        for k, is_slow in zip(numbers, by_graph)
     ]  # fmt: skip
 
 
@@ -368,12 +373,13 @@ def eigengap_scores(eigengaps: list[Array]) -> Array:
 def outstanding_scores(eigengaps: Array) -> Array:
     """Return scores from 0 to 1 of how far eigengap k stands out above the eigengaps after it.
 
-    Eigengap k is compared with the largest of the eigengaps k + 1 to 2 k + 2. After the eigenvalues
-    of communities come eigenvalues with random, even spacing."""
+    Eigenvalues after the communities have gaps of similar, random size. So an eigengap stands out
+    if it is much larger than the gaps after it. The score is the logarithm of the ratio of eigengap
+    k to the largest of the eigengaps k + 1 to 2 k + 2, scaled."""
     scores = np.zeros(len(eigengaps))
     for k in range(2, len(eigengaps) - 1):
-        next_ones = eigengaps[k + 1 : 2 * k + 3].max()
-        scores[k] = eigengaps[k] / max(next_ones, TUNING.number.chance_gap)
+        largest = eigengaps[k + 1 : 2 * k + 3].max()
+        scores[k] = eigengaps[k] / max(largest, TUNING.number.chance_gap)
     return np.clip(np.log(np.maximum(scores, 1)) / TUNING.number.largest_outstanding, 0, 1)
 
 
@@ -409,12 +415,12 @@ def mode_scores(distances: Array, index: Array, largest: int) -> Array:
         far = distances[:, r]
         least = far[far > 0].min(initial=math.inf)
         # On a line a path between two modes cannot avoid the lowest row between them, so that
-        # chance deepens valleys. In d < 2 dimensions log densities are scaled by d/2 for this.
+        # chance deepens valleys. So in d < 2 dimensions log densities are scaled by d/2, too.
         shown = min(dimension, dimension**2 / 2)
         density = -shown * np.log(np.maximum(far, least)) if least < math.inf else 0 * far
         ends = np.arange(0, len(far) * r + 1, r)
-        places = index[:, 1 : r + 1].ravel()
-        edges = csr_array((np.ones(len(places)), places, ends), shape=(len(far), len(far)))
+        neighbors = index[:, 1 : r + 1].ravel()
+        edges = csr_array((np.ones(len(neighbors)), neighbors, ends), shape=(len(far), len(far)))
         counts.append(mode_counts(density, edges, r))
     return shares_of_counts(np.concatenate(counts), largest)
 
@@ -458,15 +464,16 @@ def _prominences(density: Array, edges: csr_array) -> Array:
     np.minimum.at(mode, low, high)
     while (mode != mode[mode]).any():
         mode = mode[mode]
-    # an edge appears with the lower of its two nodes; only the first edge between two modes matters
+    # As the density falls, nodes appear, and an edge appears with the lower of its two nodes. Only
+    # the first edge between two modes matters: there, paths between the modes are highest.
     across = np.flatnonzero(mode[low] != mode[high])
     across = across[np.argsort(low[across], kind="stable")]
     met = np.array([mode[low[across]], mode[high[across]]])
     first = np.sort(np.unique(met.min(axis=0) * n + met.max(axis=0), return_index=True)[1])
     parent, prominences = [*range(n)], np.where(mode == np.arange(n), math.inf, 0.0)
     for i, j, level in zip(*met[:, first].tolist(), height[low[across[first]]].tolist()):
-        i, j = sorted((root(parent, i), root(parent, j)))
-        if i != j:
+        i, j = sorted((root(parent, i), root(parent, j)))  # the higher mode is first
+        if i != j:  # j joins a higher mode for the first time
             parent[j] = i
             prominences[j] = height[j] - level
     return prominences
@@ -499,7 +506,7 @@ def intrinsic_dimension(distances: Array, first: int, last: int) -> float:
     `last` are used. Levina, Bickel: Maximum likelihood estimation of intrinsic dimension. NeurIPS
     2004."""
     last = min(last, distances.shape[1] - 1)
-    number = np.arange(first + 1, last)  # of neighbours
+    number = np.arange(first + 1, last)  # j, the number of a neighbor; `last` is l
     some = distances[distances[:, min(first + 1, last)] > 0]
     if not len(number) or not len(some):
         return 1.0

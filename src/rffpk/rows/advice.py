@@ -143,7 +143,10 @@ def _table_of(x: Any) -> Array:
 
 
 def _columns_of_objects(x: Any) -> Iterator[tuple[Any, str, Array]]:
-    """Yield each column that is no array of numbers: its label, its index as text, its entries."""
+    """Yield each column that is no array of numbers: its label, a text, and its entries.
+
+    The text selects the column in a message, such as "[:, 0]". It is empty for an array of one
+    dimension, whose label is None."""
     table = _table_of(x)
     if table.ndim == 1:
         yield None, "", table
@@ -153,22 +156,26 @@ def _columns_of_objects(x: Any) -> Iterator[tuple[Any, str, Array]]:
 
 
 def _word_in(x: Any) -> tuple[str, Any] | None:
-    """Return the first word of a table that is no number, and the label of its column."""
+    """Return the first word of a table that is no number, and the label of its column.
+
+    Return None for an array of one dimension, which has no columns."""
     words = (
         (str(value), label)
-        for label, index, column in _columns_of_objects(x)
+        for label, selection, column in _columns_of_objects(x)
         for value in column
-        if index and isinstance(value, str) and not containers.converts(value, float)
+        if selection and isinstance(value, str) and not containers.converts(value, float)
     )
     return next(words, None)
 
 
 def _vectors_in(x: Any) -> tuple[str, int, int] | None:
-    """Return the index of the first column of vectors, and the least and largest length."""
-    for _, index, column in _columns_of_objects(x):
+    """Return the text that selects the first column of vectors, and their least and largest length.
+
+    The text is empty for an array of one dimension."""
+    for _, selection, column in _columns_of_objects(x):
         if any(isinstance(value, (list, tuple, np.ndarray)) for value in column):
             lengths = [np.asarray(value, dtype=object).size for value in column]
-            return index, min(lengths), max(lengths)
+            return selection, min(lengths), max(lengths)
     return None
 
 

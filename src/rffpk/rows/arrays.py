@@ -49,6 +49,7 @@ class Structure(NamedTuple):
         p = self.signs.shape[-1]
         block, first = divmod(part.start, p)
         third, second, one = self.signs[block].astype(np.float64)[:, :, None]
+        # the transform of columns of the identity: from `first` on, as many as `part` has
         y = second * _hadamard(one * _hadamard(np.eye(p, part.stop - part.start, -first)))
         return np.asarray(self.scale * (third * _hadamard(y))[:d])
 
@@ -153,6 +154,7 @@ def adjusted_rand_index(a: Array, b: Array) -> float:
     shape = int(a.max()) + 1, int(b.max()) + 1
     numbers = np.ravel_multi_index((a, b), shape)
     table = np.bincount(numbers, minlength=math.prod(shape)).reshape(shape).astype(np.float64)
+    # twice the numbers of pairs of rows: together in a and b, together in a, together in b, and all
     both, in_a, in_b, pairs = (
         float((counts * (counts - 1)).sum())
         for counts in (table, table.sum(axis=1), table.sum(axis=0), table.sum())

@@ -161,6 +161,7 @@ def check_plain(values: Any, name: str) -> None:
 def check_container(values: Any, name: str) -> None:
     """Raise a TypeError for an object that is not array-like, or a list with such an object."""
     parts = values if isinstance(values, (list, tuple)) else ()
+    # the types of values that are not array-like
     loose = {kind for kind in {type(values), *map(type, parts)} if not advice.is_array_like(kind)}
     if loose:
         named = [(name, values), *((f"{name}[{i}]", part) for i, part in enumerate(parts))]
@@ -210,7 +211,7 @@ def check_finite(x: Any, name: str, raw: Any, schema: Any) -> None:
             return
     entries = sparse.coo_array(x)
     allowed = schema is not None and schema.may_lack and not sparse.issparse(x)
-    missing = not allowed and bool(np.isnan(entries.data).any())
+    missing = not allowed and bool(np.isnan(entries.data).any())  # NaN comes before infinity
     bad = np.isnan(entries.data) if missing else np.isinf(entries.data)
     rows, columns = entries.row[bad], entries.col[bad]
     if not len(rows):

@@ -92,7 +92,7 @@ def _delayed(X: Any) -> list[Any]:
 
 
 def by_partitions(method: Method) -> Method:
-    """Make a method of a fitted model process Dask collections lazily.
+    """Wrap a method of a fitted model, so that it processes Dask collections lazily.
 
     The method returns an array with one line for each row. For a collection it returns a Dask array
     that is not computed yet."""

@@ -122,7 +122,7 @@ def _itself(value: Any) -> Any:
 
 @dataclass
 class _Sent:
-    """The reader that the workers have, and what it was made of."""
+    """The reader that the workers have, and the arguments that it was made with."""
 
     source: tuple[Any, ...] = ()
     future: Any = None

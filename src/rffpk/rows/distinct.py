@@ -63,10 +63,12 @@ class DistinctRows:
                 self._shrink()
 
     def _shrink(self) -> None:
-        """Merge rows with equal hashes, and keep the `size + 1` smallest hashes."""
+        """Merge rows with equal hashes, and keep the `size + 1` smallest hashes.
+
+        The last row shows later whether the sample lacks distinct rows."""
         hashes, weight, *rest = (np.concatenate(parts) for parts in zip(*self._parts))
-        hashes, first, number = np.unique(hashes, return_index=True, return_inverse=True)
-        weight, n = np.bincount(number.ravel(), weight), self.size + 1
+        hashes, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+        weight, n = np.bincount(inverse.ravel(), weight), self.size + 1
         self._parts = [[hashes[:n], weight[:n], *(each[first[:n]] for each in rest)]]
         self._count = len(self._parts[0][0])
         if len(hashes) >= n:

@@ -73,6 +73,7 @@ def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     listed = False
     if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "fiub":
         if isinstance(X, np.ndarray) and X.ndim == 3 and schema.kind == "kernels":
+            # a stack of kernel matrices becomes a list
             is_stack = schema.several and (schema.fitted or X.shape[1] == X.shape[2])
             X = list(X) if is_stack else X
         checks.check_container(X, "X")
@@ -252,12 +253,12 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
     """Raise a ValueError if a row has some but not all columns of a view, or lacks all views."""
     lacks = np.zeros((len(xs[0]), len(xs)), dtype=bool)
     for view, (x, name) in enumerate(zip(xs, names)):
-        found = table.nan_counts(x)
-        lacks[:, view] = found == x.shape[1]
-        parts = np.flatnonzero((found > 0) & ~lacks[:, view])
+        counts = table.nan_counts(x)
+        lacks[:, view] = counts == x.shape[1]
+        parts = np.flatnonzero((counts > 0) & ~lacks[:, view])
         if len(parts):
             raise ValueError(
-                f"{name}: has NaN in {found[parts[0]]} of the {x.shape[1]} columns of row "
+                f"{name}: has NaN in {counts[parts[0]]} of the {x.shape[1]} columns of row "
                 f"{parts[0]}. Fill in numbers, such as by sklearn.impute.SimpleImputer, or set all "
                 "columns of the row to NaN."
             )

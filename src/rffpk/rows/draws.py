@@ -66,10 +66,10 @@ class Sample:
             threshold = float(np.partition(keys, m)[m])
             least = np.flatnonzero(keys <= threshold)
         order = least[np.argsort(self.indices[least], kind="stable")]  # fast, as most rise already
-        if len(order) > m:
+        if len(order) > m:  # of the rows at the threshold, leave out the last
             order = np.delete(order, np.flatnonzero(keys[order] == threshold)[m - len(order) :])
-        first = np.array_equal(order, np.arange(len(order)))  # saves a copy
-        part: Any = slice(len(order)) if first else order
+        are_first = np.array_equal(order, np.arange(len(order)))  # then a slice saves a copy
+        part: Any = slice(len(order)) if are_first else order
         return self.indices[part], [array[part] for array in self.arrays], threshold
 
 
@@ -105,7 +105,7 @@ class Reservoir:
         end = self._count + len(added[0])
         if not self._arrays or len(self._arrays[0]) < end:
             full = self.size + 2 * self._step
-            # a page that no row is written to takes no memory
+            # pages without rows take no memory, so arrays soon get their full room
             room = max(end, full if 4 * end > full else 2 * end)
             grown = [np.empty((room, *each.shape[1:]), each.dtype) for each in added]
             for new, old in zip(grown, self._arrays):
@@ -122,9 +122,10 @@ class Reservoir:
             return
         keys, indices = (array[: self._count] for array in self._arrays[:2])
         self._bound = float(np.partition(keys, self.size)[self.size])
-        left, tied = keys < self._bound, np.flatnonzero(keys == self._bound)
-        left[tied[np.argsort(indices[tied], kind="stable")][: most - np.count_nonzero(left)]] = True
-        holes, moved = np.flatnonzero(~left[:most]), most + np.flatnonzero(left[most:])
+        kept, tied = keys < self._bound, np.flatnonzero(keys == self._bound)
+        kept[tied[np.argsort(indices[tied], kind="stable")][: most - np.count_nonzero(kept)]] = True
+        # kept rows beyond the first `most` places move to the places of dropped rows
+        holes, moved = np.flatnonzero(~kept[:most]), most + np.flatnonzero(kept[most:])
         # arrays from another process may be read-only
         self._arrays = [np.require(each, requirements="W") for each in self._arrays]
         for array in self._arrays:
@@ -215,6 +216,7 @@ def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:
     candidate close to an accepted candidate of the same batch is likely to be rejected."""
     wide: Columns = candidates.astype(np.float64, copy=False)
     gaps = gaps_of(inner_products(wide, wide)).astype(candidates.dtype)
+    # squared distances from the chosen rows and from accepted candidates
     remaining, mask = least.copy(), np.zeros(len(candidates), dtype=bool)
     for i in range(len(candidates)):
         if uniform[i] * least[i] < remaining[i]:

@@ -91,7 +91,7 @@ def unshifted(x: Columns, mapped: Map, n_threads: int) -> Array:
     reach = np.zeros(0) if parts.lines is None else _reach(mapped, parts)
     for tile, order, part in in_parts(x, parts, n_threads):
         rows, features = x[tile], out[tile]
-        if parts.lines is not None:
+        if parts.lines is not None:  # rows within reach of the mean of their part need no search
             squares = _core.squares_of_pairs(rows, parts.means, part[:, None], n_threads)[:, 0]
             order = order[~(squares < reach.take(part))[order]]
             np.take(parts.lines, part, axis=0, out=features, mode="clip")
@@ -119,14 +119,12 @@ def parts_of(marks: Landmarks, x: Array) -> LandmarkParts | None:
         return None
     first = np.arange(0, m, _TOGETHER)
     changes = 1 + np.flatnonzero((marks.coordinates[1:] != marks.coordinates[:-1]).any(axis=1))
-    is_told = len(changes) < len(first)
-    if is_told:
+    seldom = len(changes) < len(first)
+    if seldom:
         first = np.union1d(first, changes)
     with np.errstate(over="ignore", invalid="ignore"):  # a later check names the parameter
         means = np.add.reduceat(marks.points, first) / np.diff(np.append(first, m))[:, None]
-    return LandmarkParts(
-        first, means.astype(x.dtype), marks.coordinates[first] if is_told else None
-    )
+    return LandmarkParts(first, means.astype(x.dtype), marks.coordinates[first] if seldom else None)
 
 
 def in_parts(
@@ -160,13 +158,15 @@ def _reach(marks: Landmarks, parts: LandmarkParts) -> Array:
     radii = np.sqrt(np.maximum.reduceat(squares, parts.first))
     span = float(np.linalg.norm(np.ptp(points, axis=0)))
     gaps = euclidean_distances(means - points.mean(axis=0)) - radii
-    gaps[lines[:, None] == lines] = 2 * span
+    gaps[lines[:, None] == lines] = 2 * span  # parts with equal coordinates do not count
     gap = gaps.min(axis=1)
     middle = (gap - radii) / 2
     eps = 8 * (d + 8) * float(np.finfo(dtype).eps)
     reach = middle - eps * (middle + 2 * span) ** 2 / (gap + radii)
-    is_told = (sizes >= marks.n_neighbours) & (reach**2 > np.finfo(dtype).tiny / eps) & (reach > 0)
-    return np.where(is_told, reach**2, 0).astype(dtype)
+    has_reach = (
+        (sizes >= marks.n_neighbours) & (reach**2 > np.finfo(dtype).tiny / eps) & (reach > 0)
+    )
+    return np.where(has_reach, reach**2, 0).astype(dtype)
 
 
 def total_variance(rows: Rows) -> float:
@@ -330,7 +330,8 @@ def _arguments(
     rule = _core.HARD if math.isinf(s) else _core.BOTH if hard else _core.POWER
     xs, omegas, shifts, alpha, weight, options, _ = rows.of_core
     if rows.eta is not None:
-        # summed in the order of `take_steps`, so that the rounding errors are equal
+        # One reference distance for each centroid, or for each view if rows lack views. The sum has
+        # the order of `take_steps`, so that the rounding errors are equal.
         combined = np.cumsum(np.atleast_2d(rows.eta) * rows.alpha, axis=1)[:, -1]
         eta = np.array(np.broadcast_to(combined, len(theta)))
         eta = eta if rows.present is None else aligned(rows.eta)

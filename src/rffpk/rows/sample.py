@@ -367,10 +367,11 @@ def keyed_rows(weight: Array, seed: int, reservoir: Reservoir) -> Sample:
 
 
 def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None = None) -> Opened:
-    """Read a stream once, and return it as `Opened` with a sample and moments.
+    """Read a stream, and return it as `Opened` with a sample and moments.
 
-    If it has at most `how.size` rows, all rows are kept in memory and the stream is dropped. All
-    rows are added to `distinct`, if it is given."""
+    One reading is enough, unless moments of a table are inexact. Then another reading computes the
+    moments about the mean. If the stream has at most `how.size` rows, all rows are kept in memory
+    and the stream is dropped. All rows are added to `distinct`, if it is given."""
     stream, weight = replace(stream, digests=[]), stream.weight
     reading = _Reading(how, weight_unit(weight), distinct)
     head, shape = None, stream.schema.fitted
@@ -378,7 +379,7 @@ def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None =
         head = _First.of(stream.head, weight[: len(stream.head[0])], shape)
     known = stream.fold(partial(reading.visit, head), _Known.followed_by)
     first, weight = known.first, weight[: known.n]
-    if known.n <= known.most:
+    if known.n <= known.most:  # no block has moved into the reservoir
         blocks = [tables for _, _, tables in known.waiting]
         known.waiting.clear()
         kept = [np.concatenate(parts) for parts in zip(*blocks)]

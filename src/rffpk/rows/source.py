@@ -217,7 +217,7 @@ def _plain(source: Source, name: str) -> Iterator[list[Array]]:
 
 def _together(views: list[Iterator[list[Array]]]) -> Iterator[list[Array]]:
     """Join the blocks of several sources: yield lists with the same rows of each view."""
-    pending: list[Any] = [()] * len(views)  # rows that sources gave before the slowest source
+    pending: list[Any] = [()] * len(views)  # rows of each source, ahead of the slowest source
     while True:
         pending = [rows if len(rows) else next(view, [()])[0] for rows, view in zip(pending, views)]
         m = min(map(len, pending))
@@ -255,7 +255,7 @@ def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:
     A block is a list of arrays with the same rows. Nothing is copied where one input block has
     enough rows."""
     parts: list[list[Array]] = []  # rows of the next block
-    waiting = size = 0
+    waiting = size = 0  # the numbers of rows in `parts`, and in a full block
     for arrays in blocks:
         size = size or block_rows(arrays)
         while len(arrays[0]):

@@ -30,9 +30,9 @@ Cache = Auto | bool | int
 
 
 def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
-    """Estimate the costs per row of a pass that computes features, and of one over stored features.
+    """Estimate the costs per row of two passes: with computed features, and with stored features.
 
-    The second is infinite for sparse columns, which are never stored as dense features."""
+    With sparse columns the second cost is infinite: they are never stored as dense features."""
     fused, tuning = 0.0, TUNING.storage
     for x, mapped in zip(rows.xs, rows.maps):
         fused += tuning.read_cost * entries_a_row(x)
@@ -96,6 +96,7 @@ def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
         omega[:, part] = structure.columns(d, part)
 
     p, D, step = structure.signs.shape[-1], structure.n_frequencies, TUNING.fourier.columns_together
+    # `columns` takes ranges within one block of p columns, so ranges also end at multiples of p
     ends = [(first, min(first + p, D)) for first in range(0, D, p)]
     parts = [slice(b, min(b + step, end)) for first, end in ends for b in range(first, end, step)]
     with config.one_blas_thread():
@@ -189,7 +190,7 @@ class Storage:
         if self.cache is not True:
             fused, stored_pass = pass_costs(rows, k)
             storing = fused + 4 * TUNING.storage.read_cost * len(rows.shift)
-            if 2 * (passes * stored_pass + storing) > passes * fused:
+            if 2 * (passes * stored_pass + storing) > passes * fused:  # it must halve the time
                 return rows
         return stored(rows)
 

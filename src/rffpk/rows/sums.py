@@ -194,14 +194,15 @@ def view_weights(
     if coverage is None:
         return np.asarray(softmax(factor * (costs.min() - costs) / entropy))
     costs = costs / coverage
-    alpha, least = np.exp(factor * (costs.min() - costs) / entropy), np.zeros(len(costs), bool)
+    alpha, is_least = np.exp(factor * (costs.min() - costs) / entropy), np.zeros(len(costs), bool)
+    # raise weights to the least weight, and scale the rest, until no scaled weight is below
     while True:
-        left = 1 - LEAST_WEIGHT * coverage[least].sum()
-        scaled = left / (coverage[~least] @ alpha[~least]) * alpha
-        below = ~least & (scaled < LEAST_WEIGHT)
+        rest = 1 - LEAST_WEIGHT * coverage[is_least].sum()
+        scaled = rest / (coverage[~is_least] @ alpha[~is_least]) * alpha
+        below = ~is_least & (scaled < LEAST_WEIGHT)
         if not below.any():
-            return np.where(least, LEAST_WEIGHT, scaled)
-        least |= below
+            return np.where(is_least, LEAST_WEIGHT, scaled)
+        is_least |= below
 
 
 def positive(alpha: Array) -> Array:

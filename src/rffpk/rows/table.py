@@ -386,6 +386,7 @@ def group_means(x: Columns, members: Any, mass: NDArray[Any], previous: Columns)
     `members` (n, k) is a sparse matrix of the weights of rows in groups, and `mass` (k, 1) has its
     column sums. A group of zero mass keeps its row of `previous`."""
     if isinstance(x, Csr):
+        # means of groups with mass, and previous rows of the rest
         part = sparse.diags(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
         rest = sparse.diags(1.0 * (mass == 0)[:, 0])
         moved = part @ members.T @ x.matrix + rest @ previous.matrix
@@ -445,6 +446,7 @@ def squared_distances(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
     if not isinstance(x, Csr):
         return _of_blocks(lambda block: row_norms(block - center, squared=True), x)
     c, data = center.astype(np.float64), x.data.astype(np.float64)
+    # ||x - c||^2 = c'c + sum_j x_j (x_j - 2 c_j), and zeros add nothing to the sum
     terms = x.astype(np.float64, copy=False).matrix.copy()
     terms.data = data * (data - 2 * c[x.indices])
     return np.asarray(terms.sum(axis=1)).ravel() + c @ c
@@ -524,7 +526,9 @@ def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
 def _ranks(x: NDArray[Any]) -> NDArray[np.intp]:
     """Return for each row its index among the distinct rows in lexicographic order, (n,).
 
-    Columns are compared one after another. Only rows that have been equal so far are compared."""
+    Columns are compared one after another. Rows that have been equal so far form a group, and have
+    one rank. In the next column, tied rows are sorted by group, then by value. A row's rank becomes
+    the rank of the group, plus the place of the first equal value within the group."""
     rank = np.zeros(len(x), dtype=np.intp)  # how many rows come before
     tied = np.arange(len(x))
     for column in x.T:
@@ -534,11 +538,12 @@ def _ranks(x: NDArray[Any]) -> NDArray[np.intp]:
         order = np.lexsort((values, rank[tied]))
         tied, values = tied[order], values[order]
         place, before = np.arange(len(tied)), rank[tied]
-        of_group = np.r_[True, before[1:] != before[:-1]]
-        begins = of_group | np.r_[True, values[1:] != values[:-1]]
-        of_group_at = np.maximum.accumulate(np.where(of_group, place, 0))
-        rank[tied] = before + np.maximum.accumulate(np.where(begins, place, 0)) - of_group_at
-        alone = begins & np.r_[begins[1:], True]
+        group_begins = np.r_[True, before[1:] != before[:-1]]
+        value_begins = group_begins | np.r_[True, values[1:] != values[:-1]]
+        group_start = np.maximum.accumulate(np.where(group_begins, place, 0))
+        value_start = np.maximum.accumulate(np.where(value_begins, place, 0))
+        rank[tied] = before + value_start - group_start
+        alone = value_begins & np.r_[value_begins[1:], True]
         tied = tied[~alone]
     return np.unique(rank, return_inverse=True)[1].ravel()
 

@@ -96,13 +96,13 @@ def _read(path: str, kind: str, choice: Choice) -> Any:
             frame = _read_text(path, file, kind, choice, pandas)
     frame = _named(path, frame)
     frame = frame.iloc[:, _chosen(path, frame.columns, choice)]
-    besides = _columns_by_kind(frame)
-    if "dates" in besides:
+    not_numbers = _columns_by_kind(frame)
+    if "dates" in not_numbers:
         raise TableError(
-            f"{path}: has dates or durations in the columns {besides['dates']}. Leave the columns "
-            "out by --drop, or write numbers in their place, such as days."
+            f"{path}: has dates or durations in the columns {not_numbers['dates']}. Leave the "
+            "columns out by --drop, or write numbers in their place, such as days."
         )
-    if besides:
+    if not_numbers:
         return frame
     numbers = np.ascontiguousarray(frame.to_numpy(np.float64))
     return pandas.DataFrame(numbers, columns=frame.columns, copy=False)
@@ -261,6 +261,7 @@ def _has_names(path: str, first: Any, pandas: Any) -> bool:
 def _check_separator(path: str, separator: str, fields: list[Any], width: int) -> None:
     """Raise a TableError if a field seems to contain several fields, by another separator."""
     other = "[" + ",;|\t".replace(separator, "") + "]"
+    # in a single column, spaces between numbers may be separators, too
     pattern = rf"\d{other}\d" if width > 1 else rf"{other}|^[-+.\d]+( +[-+.\d]+)+ *$"
     if found := next((each for each in fields if re.search(pattern, str(each))), None):
         raise TableError(
