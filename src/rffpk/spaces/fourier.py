@@ -38,7 +38,7 @@ _EXACT = {"precomputed", *PAIRWISE_KERNEL_FUNCTIONS} - {*KERNELS}  # kernels of 
 _METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock", "cauchy": "sqeuclidean"}
 
 
-_ROUNDING = 1e-28  # variance of kernel values that are equal
+_ROUNDING = 1e-28  # kernel values with a variance up to this are equal up to rounding
 
 
 def default_n_frequencies(n_clusters: int) -> int:
@@ -168,15 +168,16 @@ class FourierSpec:
         automatic = self.sampling == "auto" and self.kernel == "rbf"
         automatic &= d >= TUNING.fourier.structured_from
         if self.sampling == "structured" or automatic:
-            # The signs of sqrt(2 gamma p) H1 S1 H1 S2 H1 S3, a fast stand-in for a Gaussian matrix.
-            # H1 is the orthonormal Hadamard matrix of size p, the power of two from d on. S1, S2
-            # and S3 are diagonal matrices of random signs, for each block of p frequencies.
+            # Each block of p frequencies is sqrt(2 gamma p) H1 S1 H1 S2 H1 S3, a fast stand-in for
+            # a Gaussian matrix. S1, S2 and S3 are diagonal matrices of random signs, drawn here.
+            # H1 = H / sqrt(p) is the orthonormal Hadamard matrix, so that H S1 H S2 H S3 gets the
+            # factor sqrt(2 gamma) / p. p is the least power of two that is at least max(2, d).
             p = max(2, 1 << (d - 1).bit_length())
             signs = random.choice(np.array([-1, 1], dtype=np.int8), size=(-(-D // p), 3, p))
             return Fourier(Structure(signs, math.sqrt(2 * gamma) / p, D))
         check_memory(4 * 8 * d * D, D)  # drawing takes four arrays of this size
         omega = _draw_matrix(self.kernel, gamma, self.sampling, d, D, random)
-        with np.errstate(over="ignore"):  # a few Cauchy frequencies may; their features are noise
+        with np.errstate(over="ignore"):  # a few Cauchy frequencies may overflow to infinity
             return Fourier(np.ascontiguousarray(omega, dtype=X.dtype))
 
     def _draw_enough(

@@ -134,6 +134,7 @@ def decompose(
     share = degrees / degrees.sum()
     root = np.sqrt(share)
     lengths = np.sqrt(np.bincount(labels, share))  # of components
+    # eigenvectors that are constant on components, with the constant eigenvector first
     basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
     known = (basis * np.where(basis[0] < 0, -1.0, 1.0) / lengths[:, None])[labels]
     enough = max(TUNING.spectrum.least_rows, least_rows) / n_rows
@@ -166,6 +167,7 @@ def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
     gaps = spectrum.gaps[spectrum.slow(largest)][:largest]
     if len(gaps) < 2:
         return len(gaps) + 1
+    # values of 1 - mu far below the last value are not resolved: their ratios must not decide
     gaps = gaps + max(TUNING.spectrum.resolved * gaps[-1], 1 / TUNING.spectrum.largest_time)
     return 2 + int(np.argmax(gaps[1:] / gaps[:-1]))
 
@@ -180,6 +182,7 @@ def eigengaps(spectrum: Spectrum, largest: int) -> Array:
         gaps = spectrum.gaps[spectrum.slow(k)]
         if len(gaps) >= k:
             considered = gaps[min(k, MAX_CLUSTERS - 1, len(gaps) - 1)]
+            # as in `suggested_n_clusters`: ratios of values that are not resolved must not count
             least = max(TUNING.spectrum.resolved * considered, 1e-6)
             scores[k] = math.log((gaps[k - 1] + least) / (gaps[k - 2] + least))
     return scores
@@ -363,7 +366,7 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
 
     Each column is a multiple of `root` on a group, and zero elsewhere. Each node draws a random
     number. Nodes that see the same largest number among their neighbors form a group. Nodes are not
-    merged along weak edges, such as edges across the borders of an image, because the walk along
+    merged along weak edges, such as edges between objects in an image, because the walk along
     weak edges is slow."""
     n = len(root)
     largest = np.random.default_rng(0).permutation(n).astype(np.int32)
@@ -372,7 +375,7 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
         graphs = [_strong(walk.there)]
     elif walk.there.shape[0] != n:  # two factors, from groups to nodes and back
         graphs = [walk.there, walk.back]
-    for graph in graphs:
+    for graph in graphs:  # each node takes the largest number among its neighbors
         largest = np.maximum.reduceat(largest[graph.indices], graph.indptr[:-1])
     _, first, group = np.unique(largest, return_index=True, return_inverse=True)
     group = group.ravel()
@@ -429,7 +432,8 @@ def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
     now *= 2 / low
     now -= v
 
-    def recur(rows: slice) -> None:  # overwrites the term before the last
+    # T_(j+1) = 2 x T_j - T_(j-1), with x = (2 / low) S - 1, overwrites T_(j-1).
+    def recur(rows: slice) -> None:
         here = after[rows]
         here -= known[rows] @ part
         here *= 4 / low
@@ -475,7 +479,7 @@ def _combinations(
         combined += slow / np.sqrt(np.maximum(squares / (2 * k), 1))[:, None]
     combined -= share @ combined
     nodes = root[:, None] * combined
-    # rows are half a step from the nodes: their variance is that of nodes after half a step
+    # Rows are half a step from the nodes, so they have the variance of nodes after half a step.
     variance, most = np.vdot(nodes, walk @ nodes), np.vdot(nodes, nodes)
     if variance <= (1 - TUNING.spectrum.largest_gap) / 2 * most:  # no function lasts a step
         return Spectrum(np.empty(0), np.empty(0), enough, 0), combined[:, :0]
@@ -529,6 +533,7 @@ def _angle(walk: Walk, probes: Array, count: int) -> float:
     moments = np.r_[np.vdot(probes, probes), sums] / probes.shape[1]
     moments[1::2] -= moments[1] / 2  # 2 T_a T_b is T_(a + b) and T_(a - b)
     moments[2::2] -= moments[0]
+    # The number of eigenvalues up to an angle, times pi, is a series of sines of the angle.
     j, angles = np.arange(1, len(moments)), np.linspace(0, math.pi, 1000)
     waves = np.sin(np.outer(angles, j)) @ (_damping(len(j))[1:] * moments[1:] / j)
     return float(np.interp(count * math.pi, angles * moments[0] + 2 * waves, angles))
