@@ -41,7 +41,7 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
     tiles = list(gen_batches(len(out), TUNING.tiles.polar_rows))
 
     def triangle(tile: slice) -> Array:
-        Q, R = np.linalg.qr(V(tile))  # NumPy's releases the GIL
+        Q, R = np.linalg.qr(V(tile))  # NumPy's function releases the interpreter's lock
         out[tile, : len(R)] = Q
         return R
 
@@ -218,7 +218,8 @@ class Approximation:
         random = np.random.RandomState(self.random.randint(2**31 - 1))
         drawn = FourierSpec(self.size, cast(Kernel, spec.metric), gamma)
         space = drawn.draw(x, self.weight, random, 1)
-        # once, not for each tile, and alike for new rows with any number of entries
+        # Write frequencies out once, not for each tile. So new rows get features of equal bits,
+        # whatever their number of entries.
         found = written_out(x.astype(np.float64, copy=False), space.fourier, self.n_threads)
         return FourierFeatures(Fourier(found.frequencies).astype(np.float64))
 
