@@ -316,8 +316,8 @@ def main(argv: list[str] | None = None) -> None:
             _print_summary(summary, options.json, getattr(options, "out", None) != STANDARD)
         if sys.stdout is not None:
             sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
+    except BrokenPipeError:  # Python flushes standard output at its end, which must not fail, too
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:

@@ -430,6 +430,7 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     largest = np.partition(u, -2, axis=1)
     weights = (largest[:, -1] - largest[:, -2]) ** alpha
     total = weights.sum()
-    # sums of squared differences: scikit-learn's Euclidean distances cancel far from the origin
+    # The Minkowski metric sums squared differences. scikit-learn's Euclidean metric would lose
+    # digits far from the origin.
     each = silhouette_samples(X, labels, metric="minkowski", p=2)
     return float(weights @ each / total) if total > 0 else float("nan")

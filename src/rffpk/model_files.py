@@ -303,7 +303,7 @@ class Encoder:
             found = self._object(value, path)
             self._paths[id(value)] = path
             return found
-        return {"same": self._paths[id(value)]}  # what may occur at several places is stored once
+        return {"same": self._paths[id(value)]}  # an object at several places is stored once
 
     def _entries(self, values: Any, path: str) -> list[Any]:
         return [self._value(value, f"{path}[{i}]") for i, value in enumerate(values)]

@@ -183,11 +183,12 @@ def _components(columns: Columns) -> Array:
 
 
 def _squared_distances(model: Any, rows: Any) -> Array | None:
-    """Return squared distances to the centroids; None: there are not two of them.
+    """Return squared distances (n, k) to the centroids, or None.
 
-    Up to the squared norm of a row they are linear in its features, in the directions in which
-    centroids differ."""
-    if hasattr(model, "_clusterer"):  # of an embedding
+    Less the squared norm of its features, the distances of a row are linear in its features, in the
+    directions in which centroids differ. The result is None if there are fewer than two centroids
+    or rows, or if distances are unknown."""
+    if hasattr(model, "_clusterer"):  # which has centroids in an embedding
         rows, model = embedded_rows(model, rows), model._clusterer
     try:
         squares = np.asarray(model.transform(rows)) ** 2

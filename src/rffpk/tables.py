@@ -103,7 +103,7 @@ class TablePreprocessor(Estimator):
             known = given[~np.isnan(given[:, 0])]
             mean = known.mean(axis=0) if len(known) else np.zeros(given.shape[1])
             scale = math.sqrt(2)  # the distance between the indicators of two categories
-            if own is None:  # squares neither overflow nor vanish
+            if own is None:  # divided by a power of two, squares neither overflow nor vanish
                 exponent = int(np.frexp(np.abs(known - mean).max(initial=0.0))[1])
                 squares = np.ldexp(known - mean, -exponent) ** 2
                 variance = squares.sum() / max(1, len(known))
@@ -140,7 +140,7 @@ class TablePreprocessor(Estimator):
         columns = _columns_of(X, list(self.feature_names_in_))
         scaled = self._scaled(columns)
         unknown = [str(name) for name, *_, part in self._parts() if np.isnan(scaled[:, part]).all()]
-        if unknown and len(scaled) >= 10:  # as after a change of the words of columns
+        if unknown and len(scaled) >= 10:  # the words of these columns may have changed since `fit`
             warn(
                 f"X: all values in the columns {unknown} are missing, or words that fit did not "
                 "see. The rows are placed by the other columns.",
@@ -181,7 +181,7 @@ class TablePreprocessor(Estimator):
             values = np.where(counted, self.references_[near & _INDEX, part], 0.0).sum(axis=1)
             values /= np.maximum(counted.sum(axis=1), 1)
             if own is not None:
-                # rounded, as equal shares differ in their last digits
+                # Shares are rounded, because equal shares may differ in their last digits.
                 most_frequent = np.round(values * scale + mean, 9).argmax(axis=1)
                 values = (np.eye(len(mean))[most_frequent] - mean) / scale
             filled[lacking, part] = values
@@ -255,11 +255,11 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
             known = [word for word in _words_in(column) if word is not None]
             words = sorted({*known})
             # commas may be decimal points, or between thousands
-            others = [w for w in words if not converts(w.replace(",", ""), float)]
+            not_numbers = [w for w in words if not converts(w.replace(",", ""), float)]
             remedy = "Leave it out if it names rows, and make numbers of dates."
-            if len(others) < len(words) / 2:
-                these = f" but {others[:3]}, which may be gaps" if others else ""
-                remedy = f"They are numbers{these}: convert the column, or leave out names of rows."
+            if len(not_numbers) < len(words) / 2:
+                but = f" but {not_numbers[:3]}, which may be gaps" if not_numbers else ""
+                remedy = f"They are numbers{but}: convert the column, or leave out names of rows."
             warn(
                 f"The column {column.name!r} has {len(words)} categories in {len(known)} rows: "
                 f"the {_MOST} most frequent have indicators of their own, the rest share one. "

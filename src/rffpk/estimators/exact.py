@@ -319,8 +319,8 @@ def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem
 def _plan(search: SearchParameters, hard: bool, context: FitContext, critical: float) -> Plan:
     """Return the plan of a search: its starts and its swaps.
 
-    `hard`: the starts run on principal components. Only then are centroids swapped. `critical` is
-    the critical exponent."""
+    `hard`: the starts run on principal components. Only then are centroids swapped, which may add
+    centroids for some passes, up to `most` in all. `critical` is the critical exponent."""
     critical = critical if math.isfinite(critical) else 0.0
     swaps, most = 0, context.k
     if hard:

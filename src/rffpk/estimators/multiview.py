@@ -285,7 +285,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         the last. Several views may be computed from one table."""
         n = len(shape.widths)
         tables = [*range(n)]
-        if is_option(self.kernels, "auto"):
+        if is_option(self.kernels, "auto"):  # in the order of `_kernels_of_views`
             return (*tables, *2 * [*range(n + self._are_joined(n))])
         n_kernels = len(self._kernels_of_views(n))
         if shape.has_views and n_kernels != n:
@@ -329,6 +329,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             k, spec, n_threads = context.k, transformers.diffusion_spec(kernel), context.n_threads
             if is_option(self.kernels, "auto"):
                 tuning = TUNING.landmarks
+                # The views one by one need fewer landmarks beside the table of all columns.
                 is_alone = scales is None and self._are_joined(len(self._shape.widths))
                 if is_alone and len(X) > tuning.view_rows and X.shape[1] <= tuning.view_columns:
                     spec = replace(spec, n_landmarks=landmark_numbers_of(X, "auto", k)[1])
@@ -353,7 +354,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if kernel is None and len(self._shape.views) == 1:
             return None, Identity(sample.xs[view].shape[1])
         if kernel is None:
-            return 2 * (ScaledColumns(_spread(sample, view)),)
+            return 2 * (ScaledColumns(_spread(sample, view)),)  # the same map for users and the fit
         unit_variance = len(self._shape.views) > 1 and not is_option(self.kernels, "auto")
         powers = WhiteningSpec(kernel, scales, unit_variance)
         return 2 * (powers.fit(sample, view, context.k, context.random, context.n_threads),)

@@ -89,6 +89,7 @@ def partial_fit(
         fitted, buffered = "cluster_centers_" in vars(model), "n_buffered_" in vars(model)
         [x] = model._check_views(X, reset=not (fitted or buffered))
         weight = checks.check_sample_weight(sample_weight, len(x), X, zeros=True)
+        # Rows of weight zero, and noise, get labels, but move no centroid.
         counted = weight > 0
         if fitted and model._centroids.outliers is not None:
             counted &= ~model._centroids.outliers.are_noise([x])
@@ -147,8 +148,8 @@ def _follow(model: Any, X: Array, weight: Array, half_life: float | None) -> Arr
             f"moves. Pass {k}, or call fit."
         )
     if half_life is not None:
-        discount = 2.0 ** (-n / half_life)
-        discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # as they are after the last row
+        discount = 2.0 ** (-n / half_life)  # of earlier rows
+        discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # of rows of the batch, at its end
         weight = weight * discounts
     centroids = model._centroids
     before = centroids.running or _sums_of_fit(model, half_life)

@@ -44,7 +44,7 @@ def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
     first, last = options.get("subset_by_index", (0, n - 1))
     # SciPy 1.11 asks for too little memory of order one
     if work < TUNING.linalg.long_work and n > 1:
-        with contextlib.suppress(LinAlgError):  # may miss a part of multiple eigenvalues
+        with contextlib.suppress(LinAlgError):  # SciPy may miss a part of multiple eigenvalues
             values, vectors = scipy.linalg.eigh(matrix, **options)
             if len(values) == last - first + 1:
                 return values, vectors
@@ -113,11 +113,11 @@ def _by_lanczos(
     Lanczos' method may miss copies of a multiple eigenvalue. So the result is checked and completed
     on the matrix without the known eigenvectors."""
     vector = np.random.default_rng(0).standard_normal(n)
-    if start is not None:  # without noise it could be orthogonal to a wanted eigenvector
+    if start is not None:  # without noise, `start` could be orthogonal to a wanted eigenvector
         noise = TUNING.linalg.start_noise * np.linalg.norm(start)
         vector = start + noise / np.linalg.norm(vector) * vector
     size = float(np.abs(multiply(vector)).max() / np.abs(vector).max())
-    if size == 0:  # ARPACK cannot start
+    if size == 0:  # ARPACK cannot start if the matrix is zero
         return np.zeros(k), np.eye(n, k)
     unit = 2.0 ** math.frexp(size)[1]  # ARPACK's tolerance is absolute for small values
 
@@ -131,7 +131,7 @@ def _by_lanczos(
         LinearOperator((n, n), matvec=f, dtype=np.float64) for f in (scaled, rest)
     )
     values, vectors = eigsh(operator, k=k, which="LA", v0=vector, **RANDOM)
-    for _ in range(k):
+    for _ in range(k):  # add missed eigenvalues, which exceed the least result
         beyond = values.min() + _APART * np.abs(values).max()
         if ritz_values(rest, n, TUNING.linalg.check_steps, seed=1)[-1] <= beyond:
             break
