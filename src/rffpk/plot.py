@@ -132,6 +132,7 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
             ax.scatter(*points[here].T, s=18, alpha=opacity[here], linewidths=0, **style)
             ax.plot([], [], linestyle="", label=f"cluster {label}", **style)  # for the legend
     centers = getattr(model, "cluster_centers_", None)
+    # centroids can be drawn if the axes are the columns that were clustered
     if points is columns and _are_columns(model) and centers is not None:
         plus: dict[str, Any] = {"marker": "+", "color": "black", "linewidths": 2}
         ax.scatter(*np.asarray(centers).T, s=130, label="centroid", **plus)
@@ -234,7 +235,7 @@ def convergence(model: Any, ax: Any = None) -> Any:
     names = {False: "annealing", True: "k-means"} if annealed else {}
     for s, line in groupby(enumerate(records, 1), lambda pair: pair[1]["s"]):
         passes, values = zip(*((number, record["objective"]) for number, record in line))
-        hard = s == -math.inf
+        hard = s == -math.inf  # the first line of each kind has its name in the legend
         color, form, name = _COLORS[3 if hard else 0], "s-" if hard else ".-", names.pop(hard, None)
         ax.plot(passes, values, form, color=color, markersize=4, label=name)
     ax.set(xlabel="iteration", ylabel="objective")

@@ -215,7 +215,7 @@ def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, li
     names, values, units = map(list, zip(*columns))
     if any(x.shape[0] != n for x in values):
         raise ValueError(f"table has {values[0].shape[0]} rows, must have {n} like X.")
-    if table is None and not names[0]:
+    if table is None and not names[0]:  # an array has the columns that the fit knows by name
         names[0] = [*map(str, getattr(model, "feature_names_in_", ()))]
     names = [
         known if len(known) == x.shape[1] else [f"column {j}" for j in range(x.shape[1])]
@@ -232,7 +232,8 @@ def _differences(members: Any, p: Array, values: Columns) -> tuple[Array, Array]
 
     Differences are in units of the standard deviation within the cluster and within the rest.
     `members` (k, n) has the weight of each row in its cluster, and `p` (n,) has all weights.
-    Columns are centered for precision, unless they are sparse. Gaps (NaN) are left out."""
+    Columns are centered for precision, unless they are sparse. Gaps (NaN) are left out.
+    Results that are only rounding errors become zero."""
     values, exponents = over_powers(values)
     if skip_zeros(values):
         center, weights, all_weights = np.zeros(values.shape[1]), members.sum(axis=1), p.sum()

@@ -291,14 +291,14 @@ def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
 def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
     """Return the names, numbers (n, m) and unit that describe one column of a frame."""
     if are_times(values):
-        with checks.named(f"column {name!r}"):  # in errors, such as for times of the day
+        with checks.named(f"column {name!r}"):  # errors, as for times of the day, name the column
             days, are_dates = _days(values)
         return [name if are_dates else f"{name} (days)"], days, "date" if are_dates else "number"
     column = _column_of(values, name)
     if not column.is_nominal:
         return [name], _encoded(column, None), "number"
     categories = _categories(_words_in(column))
-    if not len(categories):  # all are missing
+    if not len(categories):  # all values are missing
         return [], np.zeros((len(column.values), 0)), "share"
     if {*categories} <= {"True", "False"}:
         categories = np.array(["True", "False"], dtype=object)
@@ -315,7 +315,8 @@ def _days(column: Any) -> tuple[Array, bool]:
         is_duration = any(hasattr(value, "total_seconds") for value in values[~gaps][:1])
         values[gaps] = None
         for i, value in enumerate(values):
-            if getattr(value, "tzinfo", None):  # NumPy takes it in UTC, and warns of each value
+            # convert to UTC, as NumPy does with a warning of each value
+            if getattr(value, "tzinfo", None):
                 values[i] = value.astimezone(UTC).replace(tzinfo=None)
     seconds = values.astype("timedelta64[s]" if is_duration else "datetime64[s]")
     days = np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / 86_400)

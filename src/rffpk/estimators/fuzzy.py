@@ -329,6 +329,7 @@ def _check_orientation(X: Array, c: Any, init: Any) -> None:
 def _iterate(rows: Rows, u0: Array, m: float, error: float, most: int) -> CMeansResult:
     """Iterate fuzzy c-means from memberships u0 (n, c) with the fuzzifier m; return the result.
 
+    An iteration is a pass, which returns memberships, distances, and sums for the next centroids.
     At most `most` iterations are made, until the memberships change by less than `error`."""
     s, u = -1 / (m - 1), u0
     jm: list[float] = []

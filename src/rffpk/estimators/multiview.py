@@ -282,7 +282,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         """Return, for each view of the fit, the index of the table that it is computed from.
 
         A table is a view of X. With kernels="auto", one more table may have all columns of X, as
-        the last. Several views may be computed from one table."""
+        the last. Several views may be computed from one table: kernels=None stands for a bank of
+        kernels if X is one table."""
         n = len(shape.widths)
         tables = [*range(n)]
         if is_option(self.kernels, "auto"):  # in the order of `_kernels_of_views`
@@ -329,7 +330,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             k, spec, n_threads = context.k, transformers.diffusion_spec(kernel), context.n_threads
             if is_option(self.kernels, "auto"):
                 tuning = TUNING.landmarks
-                # The views one by one need fewer landmarks beside the table of all columns.
+                # In a graph of all rows of few columns, eigenvectors gather on few rows.
                 is_alone = scales is None and self._are_joined(len(self._shape.widths))
                 if is_alone and len(X) > tuning.view_rows and X.shape[1] <= tuning.view_columns:
                     spec = replace(spec, n_landmarks=landmark_numbers_of(X, "auto", k)[1])

@@ -222,8 +222,8 @@ class MapRows:
         "never": the columns of the data. "if shown": the eigenvectors if components of the graph
         show clusters that the columns may miss, else the columns of the data."""
         spec, is_automatic = self.spec, isinstance(self.spec.n_components, str)
-        # `rough`: no user sees the eigenvectors, so that less exact eigenvectors suffice
         functions = 0 if is_automatic else int(spec.n_components)
+        # `rough`: no user sees the eigenvectors, so that less exact eigenvectors suffice
         rough = self.is_told and is_automatic and isinstance(spec.time, str)
         wanted = wanted_pairs(self.k, rough, functions, use)
         # Random combinations have no scale that fits the constant eigenvector.
@@ -291,7 +291,8 @@ def node_features(
 
     With `unit` a constant column is appended, and each row of features is scaled to length one. The
     length tells only how far out a node is, and a few nodes on a fringe would have the longest
-    features. With `unit_variance` but not `unit` the squared decays have the sum one."""
+    features. With `unit_variance` but not `unit` the squared decays are scaled to the sum one,
+    which is the total variance of the features."""
     spectrum, is_told = graph.spectrum, k is not None
     k = suggested_n_clusters(spectrum, MAX_CLUSTERS) if k is None else k
     time = spectrum.separating_time(k) if isinstance(spec.time, str) else float(spec.time)

@@ -305,23 +305,26 @@ def neighbour_graph(
     landmarks, and neighbors are mutual. Otherwise the landmarks are centroids of a sample. The
     number of clusters k decides which components are kept."""
     mass = node = of_nodes = None
-    rows = shared("distinct", partial(neighbors.distinct_where_few, X, weight, numbers, random))
-    if rows is None:
-        near, nodes, p, nearest = neighbors.centroid_landmarks(
+    # `rows`, all distinct rows or a sample, have the weights `p` and the nodes `nearest`. `held` is
+    # the weight of the loop at each node.
+    find = partial(neighbors.distinct_where_few, X, weight, numbers, random)
+    distinct = shared("distinct", find)
+    if distinct is None:
+        near, rows, p, nearest = neighbors.centroid_landmarks(
             X, weight, numbers[1], k, count, spherical, random, n_threads
         )
         degrees, weights, n_rows = near.sums(X, weight, random)
         held, n_sampled = weights.diagonal(), len(nearest)
     else:
-        nodes, mass, node = rows
-        near, weights = neighbors.mutual_neighbours(nodes, mass, count, n_threads, shared)
-        p, nearest, degrees = mass, np.arange(len(nodes)), weights.T @ mass
+        rows, mass, node = distinct
+        near, weights = neighbors.mutual_neighbours(rows, mass, count, n_threads, shared)
+        p, nearest, degrees = mass, np.arange(len(rows)), weights.T @ mass
         held, n_sampled = weights.power(2).T @ mass, int((node >= 0).sum())
-        n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(nodes))
-    valley = partial(valley_of_rows, nodes, p, nearest, n_threads)
+        n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(rows))
+    valley = partial(valley_of_rows, rows, p, nearest, n_threads)
     # A sparse row whose distances are rounded to zero may be no row's neighbor: its degree is zero.
     share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
-    parts = divided(weights, share, held, degrees, k, n_rows, valley, nodes.shape[1], of_nodes)
+    parts = divided(weights, share, held, degrees, k, n_rows, valley, rows.shape[1], of_nodes)
     own = Shared(shared.times)
     graph = Graph(near, weights, degrees, mass, node, parts, n_sampled, own)
     return graph if parts.kept.all() else _of_kept(graph)

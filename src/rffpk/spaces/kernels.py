@@ -383,9 +383,10 @@ class FittedKernel:
         center = center and not self.precomputed
         self.counted = np.flatnonzero(weight)
         self._origin: Array | None = None
-        moved = center or (shift and not spec.normalize)
-        by_differences = spec.metric == "rbf" or (spec.metric == "linear" and moved)
-        # the expanded squares of rows far from zero would lose the digits in which rows differ
+        recentered = center or (shift and not spec.normalize)
+        by_differences = spec.metric == "rbf" or (spec.metric == "linear" and recentered)
+        # An origin is subtracted from the rows if that changes no value. Otherwise the expanded
+        # squares of rows far from zero would lose the digits in which rows differ.
         if by_differences and not skip_zeros(x):
             self._origin = _origin(x, weight)
         self.params = _resolved(spec, x, weight, random, n_threads)
@@ -395,7 +396,7 @@ class FittedKernel:
         self._products: Array | None = None
         self._mean = self._square = 0.0
         self._normalize = (normalize or spec.normalize) and not self.precomputed
-        self._scale: tuple[float, float] | None = None
+        self._scale: tuple[float, float] | None = None  # offset and factor of `_rescaled`
         diagonal = np.diagonal(x).astype("f8") if self.precomputed else self._own(x)
         if center:
             self._columns, self._mean = self._mean_products()
@@ -403,8 +404,8 @@ class FittedKernel:
         if spec.rescale:
             lows, highs = zip(*run_all(self._ends, row_tiles(self.n, self.n), n_threads))
             low, high = min(lows), max(highs)
-            apart = high - low > _APART * max(abs(high), abs(low))
-            self._scale = low, (1 / (high - low) if apart else 1.0)
+            differ = high - low > _APART * max(abs(high), abs(low))  # by more than rounding
+            self._scale = low, (1 / (high - low) if differ else 1.0)
             self.diagonal = self._rescaled(self.diagonal)
         if unit_variance and not spec.normalize and spec.metric in _OF_ANY_SCALE:
             squares = _centered_squares(self.diagonal, *self._mean_products())

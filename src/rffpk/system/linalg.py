@@ -93,6 +93,7 @@ def leading_eigenvectors(
     starts near the vector `start` (n,); the sum of the eigenvectors of a similar matrix is a good
     start. The entry of largest absolute value in each eigenvector is made positive."""
     pairs, tuning = None, TUNING.linalg
+    # `slow`: the last step of ARPACK holds the interpreter's lock too long, and gains no time
     slow = tuning.ritz_work * n * k**2 > tuning.long_work and n <= tuning.full_order * k
     if n > max(TUNING.linalg.full_below, 2 * k + 1) and not slow:
         with contextlib.suppress(ArpackError):
