@@ -46,6 +46,7 @@ def _classes(labels: Any, name: str) -> Array:
 
 
 def _contingency(labels_true: Any, labels_pred: Any) -> Any:
+    """Check labels, and return the numbers of samples by class and cluster."""
     labels_true = _classes(labels_true, "labels_true")
     labels_pred = _classes(labels_pred, "labels_pred")
     if len(labels_true) != len(labels_pred):

@@ -207,6 +207,7 @@ class KernelFusion(Clusterer):
     _fitted_model, transform = embedding_model, transform
 
     def _check_parameters(self) -> None:
+        """Check the parameters that need no data. A fit checks the number of clusters again."""
         k = check_search_parameters(self)
         for name in ("standardize", "normalize_rows"):
             checks.check_bool(getattr(self, name), name)

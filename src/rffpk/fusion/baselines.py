@@ -368,6 +368,10 @@ class LKAM(KernelFusion):
         return least_values_of_mass(mean, p, share * most)
 
     def _embedded(self, xs: list[Columns]) -> Array:
+        """Embed rows by the kernels, restricted to neighborhoods as in `_learn`.
+
+        A row is in the neighborhood of a learned row if their value of the mean kernel is at least
+        the smallest value in this neighborhood."""
         n = len(self._least)
         members = np.unpackbits(self._members, axis=1, count=n)
         members = members.astype(exact_dtype(self._weight))
@@ -508,6 +512,9 @@ class LMKKM(KernelFusion):
         optional_module("clarabel", _CLARABEL)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        """Learn the weights of each row and H, if a quadratic program of this size fits memory.
+
+        The quadratic program needs semidefinite kernels. H uses the kernels as they are."""
         n = kernels[0].n
         needed = TUNING.fusion.lmkkm_bytes * len(kernels) * n**2
         if not config.fits_memory(needed):
@@ -816,6 +823,9 @@ class NearKernel:
     """The variables G, H and alpha of ONKC, and their updates. H = sum_l K_l @ maps[l]."""
 
     def __init__(self, Ks: list[Array], k: int, rho: float, diversity: float) -> None:
+        """Start with equal alpha, and the eigenvectors H of K_alpha.
+
+        `rho` and `diversity` are the weights of the terms of the objective."""
         self.Ks, self.k, self.rho, self.diversity = Ks, k, rho, diversity
         self.M = base.inner_products(Ks, Ks)
         self.alpha = np.full(len(Ks), 1 / len(Ks))
@@ -1048,6 +1058,7 @@ class RMKKM(Clusterer):
     _takes = Schema("", "kernels", several=True, warns_of_kernels=True)
 
     def _problem(self) -> KernelProblem:
+        """Check the parameters, and return the problem that they define."""
         check_search_parameters(self, get_args(Init), "an array")
         check_kernels(self.kernels)
         checks.check_real(self.weight_norm, "weight_norm", 0.05, 0.95)

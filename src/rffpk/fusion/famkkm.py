@@ -109,6 +109,7 @@ class FAMKKM(KernelFusion):
     _mapped = by_matrices
 
     def _check_parameters(self) -> None:
+        """Check the parameters. A bank of kernels excludes approximations."""
         super()._check_parameters()
         word, _ = self._word_and_size()
         if word is not None and isinstance(self.kernels, str) and self.kernels in BANKS:

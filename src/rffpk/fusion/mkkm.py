@@ -667,6 +667,8 @@ class NystroemKernelKMeans(Clusterer):
         return replace(raw, root=raw.root @ vectors[:, ::-1][:, : self.n_components])
 
     def _embedded(self, xs: list[Columns]) -> Array:
+        """Return the features of rows in their dtype, computed block by block."""
+
         def block(parts: list[Columns]) -> Array:
             with np.errstate(over="ignore", invalid="ignore"):
                 return self._features(parts[0]).astype(xs[0].dtype, copy=False)

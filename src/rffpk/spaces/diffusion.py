@@ -54,13 +54,14 @@ class DiffusionSpec:
     whitening: Auto | float | None = "auto"
 
     def __post_init__(self) -> None:
+        """Check the fields. With a given graph, fields that shape a graph must have defaults."""
         for name in ("n_components", "n_neighbors", "n_landmarks"):
             if not is_option(getattr(self, name), "auto"):
                 checks.check_int(getattr(self, name), name, 1)
         if not is_option(self.time, "auto"):
             checks.check_real(self.time, "time", 0, include="neither", also="'auto'")
         checks.check_choice(self.metric, "metric", get_args(DiffusionMetric))
-        for name in ("n_neighbors", "n_landmarks", "whitening"):  # they shape the neighbor graph
+        for name in ("n_neighbors", "n_landmarks", "whitening"):
             value = getattr(self, name)
             is_default = is_option(value, "auto") or (name == "whitening" and value is None)
             if self.metric == PRECOMPUTED and not is_default:

@@ -376,6 +376,7 @@ class FittedKernel:
         n_threads: int = 1, center: bool = False, normalize: bool = False, shift: bool = False,
         unit_variance: bool = False,
     ) -> None:  # fmt: skip
+        """Fit the kernel: center, normalize, rescale and shift it, in this order."""
         self.x, self.metric, self.n, self.dtype = x, spec.metric, len(x), x.dtype
         self.n_threads = n_threads
         self.definite = spec.is_definite()

@@ -159,7 +159,7 @@ def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
     address = int(pointer_of(capsule.function, capsule.signature.encode()))
     routine = CFUNCTYPE(None, *[c_void_p] * 9)(address)
 
-    def decomposed() -> Array:  # it holds all arrays, however long it runs
+    def decomposed() -> Array:  # refers to all arrays, so that they live until LAPACK returns
         triangle = np.array(M, dtype=np.float64, order="F")
         upper = np.full(1, "U", "S1")
         arrays = upper, order, triangle, order, pivots, rank, tolerance, work, info
@@ -183,9 +183,9 @@ def ritz_values(
     projected = np.zeros((len(basis), len(basis)))
     for step in range(len(basis)):
         v = v - basis.T @ (basis @ v)
-        v = v - basis.T @ (basis @ v)  # twice is enough
+        v = v - basis.T @ (basis @ v)  # again, for what rounding has left
         norm = np.linalg.norm(v)
-        if not norm > 0:
+        if not norm > 0:  # the basis spans all further products
             return np.asarray(eigh(projected[:step, :step])[0])
         basis[step] = v / norm
         v = multiply(basis[step])

@@ -73,6 +73,7 @@ class Progress:
     """Reports the passes or iterations of a fit, as the parameter `verbose` of a model says."""
 
     def __init__(self, estimator: Any, name: str, verbose: int, task: Any = None) -> None:
+        """Begin a report. `name` begins its lines, and callbacks get `estimator` and `task`."""
         self._estimator, self._name, self._verbose, self._task = estimator, name, verbose, task
         self._logged = LOGGER.isEnabledFor(logging.DEBUG)
         self._begun = self._last_end = self._last_shown = time.perf_counter()
