@@ -247,7 +247,7 @@ def checked_memberships(memberships: Any, name: str = "memberships") -> Array:
             f"{name}: {n_zeros} rows are zero, as the memberships of noise are. Leave noise out: "
             "pass the rows with labels >= 0."
         )
-    if (u < 0).any() or np.abs(u.sum(axis=1) - 1).max() > 1e-3:  # float32, rounded for storage
+    if (u < 0).any() or np.abs(u.sum(axis=1) - 1).max() > 1e-3:  # stored float32 is rounded
         raise ValueError(f"{name} must be >= 0 with rows that sum to one, a row for each sample.")
     return u
 

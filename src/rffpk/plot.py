@@ -177,7 +177,7 @@ def _components(columns: Columns) -> Array:
     """Return the first two principal components (n, 2), zeros if all rows are equal."""
     if not table.rows_differ(columns):
         return np.zeros((columns.shape[0], 2))
-    solver = "arpack" if table.skip_zeros(columns) else "auto"  # the only one for sparse rows
+    solver = "arpack" if table.skip_zeros(columns) else "auto"  # the only solver for sparse rows
     return np.asarray(
         PCA(2, svd_solver=solver, random_state=0).fit_transform(table.operand(columns))
     )
@@ -193,7 +193,7 @@ def _squared_distances(model: Any, rows: Any) -> Array | None:
         rows, model = embedded_rows(model, rows), model._clusterer
     try:
         squares = np.asarray(model.transform(rows)) ** 2
-    except ValueError:  # precomputed kernels without k(x, x)
+    except ValueError:  # k(x, x) of precomputed kernels is unknown
         return None
     return squares if min(squares.shape) > 1 else None
 
@@ -202,7 +202,7 @@ def _opacity(model: Any, rows: Any) -> Array:
     """Return opacities, from faint, where all memberships are equal, to one."""
     try:
         u = model.predict_proba(rows)
-    except (AttributeError, ValueError):  # precomputed kernels have none
+    except (AttributeError, ValueError):  # the model, or its precomputed kernels, give none
         return np.ones(length(rows[0] if is_list_of_views(rows) else rows))
     if u.shape[1] < 2:
         return np.ones(len(u))
@@ -231,7 +231,7 @@ def convergence(model: Any, ax: Any = None) -> Any:
     model = _having(model, "history_")
     records = [r for r in model.history_ if r.get("kept") and r["stage"] not in _NO_STEPS]
     ax = _axes(ax)
-    annealed = records[0]["s"] is not None  # kernels are fused at no exponent
+    annealed = records[0]["s"] is not None  # fusions of kernels have no exponent
     names = {False: "annealing", True: "k-means"} if annealed else {}
     for s, line in groupby(enumerate(records, 1), lambda pair: pair[1]["s"]):
         passes, values = zip(*((number, record["objective"]) for number, record in line))

@@ -306,7 +306,7 @@ def cmeans(
         m = FuzzyCMeans(c, m=m, random_state=seed, n_jobs=n_jobs).fit(X).m_
     with config.one_blas_thread():
         rows = centered(column_rows(X, ones(len(X)), config.n_threads(n_jobs)))
-        total_variance(rows)  # must neither underflow nor overflow
+        total_variance(rows)  # raises an error if the variance underflows or overflows
         found = _iterate(rows, u, float(m), error, maxiter)
     warn_of_merged(found, float(m), euclidean_distances)
     return found

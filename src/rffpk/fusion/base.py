@@ -333,7 +333,7 @@ class KernelFusion(Clusterer):
         cut to these rows and the corresponding columns, and `_columns` is set."""
         precomputed = checks.is_option(self.kernels, PRECOMPUTED)
         self._columns = rows if precomputed else None
-        if not precomputed:  # copies, as the kernels keep them and the caller may change X
+        if not precomputed:  # kernels keep copies, because the caller may change X
             xs = [x.copy() if rows is None else x[rows] for x in xs]
         # rows of weight zero have been left out, so all weights may be one here
         single, weight = not self._shape.has_views, ones(len(xs[0]))

@@ -693,7 +693,7 @@ class LateFusion:
         *self._H_maps, M_map = [
             linalg.over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
         ]
-        self._M_map = M_map / L  # for the sum of the kernels, instead of the mean
+        self._M_map = M_map / L  # a map of the sum of the kernels, not of their mean
         self.W = [np.eye(k)] * L
         self.beta = np.full(L, L**-0.5)
         self.P = np.empty(0)  # (k, k): F = (sum_l beta_l H_l W_l + weight M) P

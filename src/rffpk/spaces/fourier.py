@@ -194,7 +194,7 @@ class FourierSpec:
         while (error := _relative_error(fourier, rows, exact)) > tuning.error and 2 * D <= most:
             D *= 2
             fourier = self._draw(D, gamma, X, random)
-        if error > tuning.error:  # NaN, where squares overflow, is an error later
+        if error > tuning.error:  # NaN, of squares that overflow, raises an error later
             warn(
                 f"n_frequencies='auto' ends at its largest number, {D}. The mean squared error of "
                 f"the kernel is {error:.2g} of its variance over pairs of rows, and {tuning.error} "
@@ -222,7 +222,7 @@ def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: 
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "laplacian":  # phases follow Cauchy's distribution
             phases = gamma * np.asarray(abs(table.operand(some)).sum(axis=1)).ravel()
-        else:  # nearly normal; the median absolute value is 0.67
+        else:  # phases are nearly normal, with a median absolute value of 0.67
             phases = 0.67 * np.sqrt(2 * gamma) * np.sqrt(table.squared_norms(some))
     phase = float(np.median(phases[phases > 0])) if phases.any() else 0.0
     resolved = phase * float(np.finfo(X.dtype).eps) <= 0.25  # radians
@@ -250,7 +250,7 @@ def resolve_gamma(
     if gamma == "median" or (gamma == "mean" and kernel == "laplacian"):
         index = random.permutation(np.flatnonzero(weight))[: TUNING.fourier.pair_rows]
         distances = table.pair_distances(X[np.sort(index)], _METRICS[kernel])
-        with np.errstate(over="ignore"):  # refused by name below
+        with np.errstate(over="ignore"):  # overflow is refused by name below
             average = np.mean if gamma == "mean" else np.median
             distance = float(average(distances)) if distances.size else 0.0
     else:

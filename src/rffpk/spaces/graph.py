@@ -154,7 +154,7 @@ def valley_of_rows(
     labels = components.labels[node]
     own = labels == number
     outside = components.enough[labels] & ~own & (labels >= 0)
-    if not own.any():  # X may be a sample
+    if not own.any():  # X may be a sample without these rows
         return -math.inf
     if not outside.any():
         return math.inf
@@ -242,7 +242,7 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
     if is_constant:
         labels = _nearest_joined(graph, k)
     pairs = k - 1 if is_constant else wanted.pairs if is_used else 0
-    # as a key: it says which eigenvectors are computed, so that diffusions can share eigenvectors
+    # The new `wanted` is a key: diffusions share eigenvectors that were computed for an equal key.
     wanted = wanted._replace(pairs=pairs, use="combined" if is_combined else "always")
     spectrum, functions = graph.shared(
         wanted,
@@ -270,7 +270,7 @@ def is_costly(graph: Graph, wanted: Wanted) -> bool:
         return False
     tuning = TUNING.spectrum
     block = max(wanted.pairs - n_kept + 1, tuning.block)
-    work = 2 * tuning.degree * block * graph.weights.nnz  # in two factors of the walk
+    work = 2 * tuning.degree * block * graph.weights.nnz  # the walk has two factors
     return work > tuning.most_filtered
 
 

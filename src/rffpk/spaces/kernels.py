@@ -470,7 +470,7 @@ class FittedKernel:
             values if self._products is None else self._apart(values, self._products[rows], columns)
         )
 
-    @np.errstate(over="ignore", invalid="ignore")  # refused by name
+    @np.errstate(over="ignore", invalid="ignore")  # overflow is refused by name
     def cross(self, x: Array) -> tuple[Array, Array | None]:
         """Compute k(x, x_j) (len(x), n) for new rows x and fitted rows j, and k(x, x) (len(x),).
 
@@ -544,7 +544,7 @@ class FittedKernel:
             values = np.pad(values, ((0, len(x) - len(head)), (0, 0)), mode="edge")
         else:
             moved = [self._moved(each) for each in (x, y)]
-            wide = [getattr(each, "matrix", each) for each in moved]  # of sparse rows
+            wide = [getattr(each, "matrix", each) for each in moved]  # if rows are sparse
             options = {"metric": self.metric, "filter_params": True, **self.params}
             with np.errstate(over="ignore", invalid="ignore"):  # callers check for infinity
                 values = pairwise_kernels(*wide, **options)

@@ -296,7 +296,7 @@ class Neighbourhoods:
             return candidates[kept].reshape(shape).astype(X.dtype), indices[kept].reshape(shape)
 
         tiles = row_tiles(len(X), len(self.landmarks))
-        with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused by name later
             squares, index = zip(*run_all(nearest, tiles, self.n_threads))
         return np.concatenate(squares), np.concatenate(index)
 
@@ -336,7 +336,7 @@ class Neighbourhoods:
         tiles = row_tiles(n, max(m, d))
         return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
 
-    @np.errstate(over="ignore", invalid="ignore")  # refused by name later
+    @np.errstate(over="ignore", invalid="ignore")  # overflow is refused by name later
     def _by_single(self, X: Array, nearest: Landmarks) -> Array:
         """Compute `chosen` in single precision where it suffices, which is faster.
 
@@ -435,9 +435,9 @@ def distinct_where_few(
     size = max(TUNING.landmarks.sampled_rows * m, math.ceil(TUNING.landmarks.sought * most))
     index = np.flatnonzero(weight)
     if len(index) > size:
-        generator = np.random.default_rng(random.randint(2**31 - 1))  # faster than a RandomState
+        generator = np.random.default_rng(random.randint(2**31 - 1))  # a RandomState is slower
         index = np.sort(generator.choice(index, size, replace=False, shuffle=False))
-    some = X if len(index) == len(X) else X[index]  # a copy of all rows may be large
+    some = X if len(index) == len(X) else X[index]  # no copy of all rows
     found, number = _distinct(some, most + 1, random)
     if len(found) > most:
         return None
@@ -468,15 +468,15 @@ def mutual_neighbours(
     nearest = partial(replace(near, r=most)._nearest, nodes, visits)
     # one graph needs no copy of the nearest, which take as much memory as the graph
     squares, index = shared("nearest", nearest) if shared.times > 1 else nearest()
-    if near.r < index.shape[1]:  # only the nearest, with rising indices
+    if near.r < index.shape[1]:  # keep only the nearest, with rising indices
         first = np.sort(np.argpartition(squares, near.r - 1, axis=1)[:, : near.r], axis=1)
         squares, index = (np.take_along_axis(each, first, 1) for each in (squares, index))
-    if near.r > 1:  # the nearest is the row itself
+    if near.r > 1:  # the first neighbor of a row is the row itself
         checks.check_underflow(float(squares.max()), [nodes])
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
     near = replace(near, radii=radii, bandwidth=_mean(squares, mass))
     z = near._weighed(squares, index, count.kept).astype(np.float64, copy=False)
-    z.eliminate_zeros()  # keeps the memory of the zeros, so that a copy is returned
+    z.eliminate_zeros()  # the memory of the zeros stays, so that a copy is returned
     return near, z.copy()
 
 

@@ -286,7 +286,7 @@ def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
 
     Return None if sorting takes more time than it saves in products with `n_vectors` vectors."""
     there = walk.there
-    sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # work for all neighbours
+    sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # work of sorting all neighbors
     gained = TUNING.spectrum.degree * n_vectors * there.nnz
     if n < TUNING.spectrum.ordered_nodes or there.shape[0] != n or sorting > gained:
         return None

@@ -32,7 +32,7 @@ class Whitening:
     n_threads: int
     columns: Array | None = None  # (d,): indices of the columns that are used; None: all
 
-    @np.errstate(over="ignore", invalid="ignore")  # refused by name
+    @np.errstate(over="ignore", invalid="ignore")  # overflow is refused by name
     def __call__(self, X: Columns) -> Array:
         """Return the components (n, m) of the rows of X, in their dtype. O(n d m) time.
 
@@ -111,7 +111,7 @@ def fit_components(
     return Components(mean, deviations[kept] / largest, directions, columns)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # refused by name
+@np.errstate(over="ignore", invalid="ignore")  # overflow is refused by name
 def _of_sparse(x: Columns, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
     """Compute m leading principal components of sparse rows.
 
@@ -138,7 +138,7 @@ def _of_sparse(x: Columns, mean: Array, root: Array, m: int) -> tuple[Array, Arr
     return deviations, vectors
 
 
-@np.errstate(over="ignore", invalid="ignore")  # refused by name
+@np.errstate(over="ignore", invalid="ignore")  # overflow is refused by name
 def _of_dense(x: Array, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
     """Compute m leading principal components of an array, as `_of_sparse` does."""
 

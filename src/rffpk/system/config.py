@@ -200,8 +200,9 @@ def available_memory() -> int:
             left, sizes = int(Path(most).read_text()) - int(Path(used).read_text()), {}
             if os.path.exists(parts):
                 sizes = dict(line.split() for line in Path(parts).read_text().splitlines())
-            # the system drops file pages when memory is short; a memory-mapped X has many
-            prefix = "total_" if "total_inactive_file" in sizes else ""  # v1, with groups inside
+            # The system drops file pages when memory is short, and a memory-mapped X has many. In
+            # v1, totals include the pages of inner groups.
+            prefix = "total_" if "total_inactive_file" in sizes else ""
             kinds = f"{prefix}inactive_file", f"{prefix}active_file"
             limits.append(left + sum(int(sizes.get(kind, 0)) for kind in kinds))
     with contextlib.suppress(ImportError, OSError):  # no module on Windows, or no /proc
