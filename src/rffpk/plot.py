@@ -83,6 +83,7 @@ def _columns(views: list[Any]) -> Columns:
         lacks = table.nan_counts(x) > 0 if x.dtype.kind == "f" else np.zeros(len(x), dtype=bool)
         filled.append(np.where(np.isnan(x), x[~lacks].mean(axis=0), x) if lacks.any() else x)
     columns = table.side_by_side(filled)
+    # ARPACK cannot find two components of fewer than three rows or columns
     return table.dense(columns) if min(columns.shape) < 3 else columns
 
 

@@ -307,7 +307,9 @@ def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
 
 
 def _days(column: Any) -> tuple[Array, bool]:
-    """Return dates or durations in days, NaN for gaps, and whether they are dates."""
+    """Return dates or durations in days, NaN for gaps, and whether they are dates.
+
+    The first known object says whether objects are durations."""
     values = np.array(column)
     is_duration = values.dtype.kind == "m"
     if values.dtype == object:

@@ -125,7 +125,7 @@ def _collect(model: Any, X: Columns, weight: Array, search: SearchParameters) ->
     parts = [*vars(model).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
     n = vars(model).get("n_buffered_", 0) + len(X)
     first = sample_size(search.k, "auto" if search.sample is None else search.sample)
-    if n < first:  # with a new list, so that the earlier list can be restored
+    if n < first:  # `parts` is a new list: the earlier list can be restored
         model._buffer, model.n_buffered_, model._n_first = parts, n, first
         return
     names = model._shape.names
@@ -133,6 +133,7 @@ def _collect(model: Any, X: Columns, weight: Array, search: SearchParameters) ->
         operand(concatenated([x for x, _ in parts])),
         sample_weight=np.concatenate([weight for _, weight in parts]),
     )
+    # the fit has not seen the names of the columns
     model._remember(model._shape._replace(names=names))
 
 

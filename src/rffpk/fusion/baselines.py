@@ -345,6 +345,7 @@ class LKAM(KernelFusion):
         Ks = [base.weighed(K, self._weight) for K in Ks]
         near = [W * K for K in Ks]
         weight = float(self.diversity)
+        # the mean of M^(i) over the neighborhoods, times `diversity`
         penalty = weight * base.inner_products(near, Ks) if weight > 0 else None
         del Ks, mean, members, W
         self._keep(self._converge(base.alternation(near, k, penalty), len(near[0])))
@@ -856,8 +857,9 @@ class NearKernel:
             self.alpha = base.simplex_minimum(self.rho * gaps + self.diversity * self.M)
             self.K = base.combined(self.Ks, np.sqrt(self.alpha))
             size = float(self.alpha @ self.M @ self.alpha)
+            # ||G - K_alpha||^2
             apart = max(squares - 2 * float(self.alpha @ products) + size, 0.0)
-            lost = float(largest[: -self.k].sum())
+            lost = float(largest[: -self.k].sum())  # Tr(G (I - HH'))
             objective = lost + self.rho / 2 * apart + self.diversity / 2 * size
             yield Iteration(self.alpha, objective, largest[-self.k :][::-1])
 
@@ -943,8 +945,8 @@ class RobustLevel(KernelLevel):
     def first(self, W: Array, alpha: Array) -> State:
         """Return the initial state of a start, with equal view weights instead of `alpha`.
 
-        Each centroid of W (k, n) moves to the mean of its cluster. The centroid of an empty cluster
-        stays."""
+        W (k, n) has the initial centroids as coefficients of the rows. Each moves to the mean of
+        its cluster, and stays if the cluster is empty."""
         assert isinstance(self.rows.objective, NormedWeights)
         state = super().first(W, alpha)
         members = super()._weigh(state, -math.inf)[0].astype(np.float64)

@@ -49,13 +49,13 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
     R = np.vstack(triangles)
     left, values, right = svd(R)
     rank = int((values > _RANK * values[0]).sum())
-    small = left[:, :rank] @ right[:rank]
+    rotations = left[:, :rank] @ right[:rank]  # MN', with a block of lines for each tile
     ends = np.cumsum([len(triangle) for triangle in triangles])
 
     def fill(number: int) -> None:
         size = len(triangles[number])
         U = out[tiles[number]]
-        U[:] = U[:, :size] @ small[ends[number] - size : ends[number]]
+        U[:] = U[:, :size] @ rotations[ends[number] - size : ends[number]]
 
     run_all(fill, list(range(len(tiles))), n_threads)
     return np.asarray((right[:rank].T / values[:rank]) @ right[:rank])

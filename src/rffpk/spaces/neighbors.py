@@ -438,12 +438,12 @@ def distinct_where_few(
         generator = np.random.default_rng(random.randint(2**31 - 1))  # a RandomState is slower
         index = np.sort(generator.choice(index, size, replace=False, shuffle=False))
     some = X if len(index) == len(X) else X[index]  # no copy of all rows
-    found, number = _distinct(some, most + 1, random)
-    if len(found) > most:
+    distinct, equal_to = _distinct(some, most + 1, random)
+    if len(distinct) > most:
         return None
     node = np.full(len(X), -1)
-    node[index] = number
-    return found, np.bincount(number, weight[index]), node
+    node[index] = equal_to
+    return distinct, np.bincount(equal_to, weight[index]), node
 
 
 def mutual_neighbours(
@@ -466,7 +466,7 @@ def mutual_neighbours(
     near = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
 
     nearest = partial(replace(near, r=most)._nearest, nodes, visits)
-    # one graph needs no copy of the nearest, which take as much memory as the graph
+    # a single graph does not keep the nearest nodes, which take as much memory as the graph
     squares, index = shared("nearest", nearest) if shared.times > 1 else nearest()
     if near.r < index.shape[1]:  # keep only the nearest, with rising indices
         first = np.sort(np.argpartition(squares, near.r - 1, axis=1)[:, : near.r], axis=1)
@@ -612,9 +612,9 @@ def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
     If a random sample of `least` rows has no equal rows, the sample is returned. The indices are
     then of the rows in the sample."""
     if len(X) > least:
-        drawn, number = table.distinct_rows(X[random.choice(len(X), least, replace=False)])
+        drawn, index = table.distinct_rows(X[random.choice(len(X), least, replace=False)])
         if len(drawn) == least:
-            return drawn, number
+            return drawn, index
     return table.distinct_rows(X)
 
 

@@ -311,11 +311,11 @@ def _pairs_by_groups(
         return values[::-1], vectors[:, ::-1], 0.0
     merging = _merging(walk, root)
     values, vectors = np.empty(0), np.empty((merging.shape[1], 0))
-    if len(vectors) < n:  # else each node is its only neighbour
+    if len(vectors) < n:  # else no nodes were merged
         values, vectors, _ = _pairs_by_groups(
             walk.merged(merging), merging.T @ root, merging.T @ constant, block, least
         )
-    missing = block - len(values)  # there may be few groups: one node may be a neighbour of all
+    missing = block - len(values)  # if there are few groups, random vectors fill up
     least_value = values[-1] if len(values) else 0.0
     values = np.append(values, np.full(missing, least_value))
     random = np.random.default_rng(0).standard_normal((n, missing))

@@ -106,7 +106,7 @@ def fit_components(
     checks.check_underflow(float(largest**2), [x])
     kept = deviations >= _RESOLVED * largest
     directions = vectors[:, kept] / largest
-    if scales is not None:
+    if scales is not None:  # the components map columns that are not scaled
         mean, directions = mean / scales, scales[:, None] * directions
     return Components(mean, deviations[kept] / largest, directions, columns)
 

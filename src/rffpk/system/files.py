@@ -145,7 +145,7 @@ def files_of(X: Any) -> tuple[str, ...]:
     """Return the paths of the files behind a source or a memory map, or a list of them."""
     if isinstance(X, (list, tuple)):
         return sum(map(files_of, X), ())
-    files = getattr(X, "files", ())  # of sources, and of data sets of Arrow
+    files = getattr(X, "files", ())  # which sources, and data sets of Arrow, have
     while isinstance(X, np.ndarray):
         if isinstance(X, np.memmap) and X.filename is not None:
             return (os.fsdecode(X.filename),)

@@ -107,7 +107,7 @@ def _blocks(points: Array, index: Array) -> list[Array]:
         return [index]
     x = points[index] - points[index].mean(axis=0)
     along = x[(x**2).sum(axis=1).argmax()]
-    for _ in range(TUNING.tree.iterations):
+    for _ in range(TUNING.tree.iterations):  # power iterations, for this direction
         along = x.T @ (x @ along)
         along /= max(float(np.linalg.norm(along)), np.finfo(float).tiny)
     first, second = np.array_split(np.argsort(x @ along, kind="stable"), 2)
