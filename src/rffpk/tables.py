@@ -155,8 +155,8 @@ class TablePreprocessor(Estimator):
         """Return the rows (n, d) with gaps (NaN) filled from the nearest reference rows.
 
         A gap in a column of numbers gets the mean of the nearest references that know the column.
-        A gap in a column of words gets their most frequent word. The result of a row does not
-        depend on the other rows."""
+        A gap in a column of words gets the most frequent word of these references. The result of a
+        row does not depend on the other rows."""
         lacks, known = np.isnan(rows), ~np.isnan(self.references_)
         filled, y = np.where(lacks, 0.0, rows), np.where(known, self.references_, 0.0).T
         x = np.clip(filled, -_LARGEST, _LARGEST)

@@ -248,7 +248,7 @@ class Drawn(NamedTuple):
     rows: Columns  # rows among which neighbors are searched: whitened, if `whitening` is set
 
     def fitted(self, unit_variance: bool = False) -> FittedMap:
-        """Return the fitted map, with features of the nodes and the means to interpolate new rows.
+        """Return the fitted map: features of the nodes, and neighborhoods that place new rows.
 
         Features of the fitted rows are computed as `transform` computes them, so that both agree.
         With `unit_variance` the features have a total variance of one."""

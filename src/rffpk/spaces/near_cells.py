@@ -39,9 +39,9 @@ class NearCells:
     ) -> Array:
         """Return indices (n, r) of the points nearest to each row of X, the nearest point first.
 
-        Only the cells near a row are searched. If they have fewer than r points, the last indices
-        are -1. `visits` (n, p) are the cells to search for each row; None: they are computed. They
-        may be passed only if the rows of X are the points themselves."""
+        Only the cells near a row are searched. If these cells have fewer than r points, the last
+        indices are -1. `visits` (n, p) are the cells to search for each row, if the rows of X are
+        the points themselves. None: cells are searched whose centers are nearest."""
         if visits is not None:
             points = X = points if self.points is None else self.points
         elif self.points is not None:

@@ -494,8 +494,8 @@ def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, flo
     """Return filtered random vectors (m, count), and 1 - mu of the k-th largest eigenvalue mu.
 
     Random vectors lose their parts along `known` eigenvectors, and along eigenvectors beyond the k
-    largest eigenvalues; the k include the known ones. The remaining parts are multiplied by exp(-t
-    (1 - mu) / 2) mu^(-1/2) at the separating time t."""
+    largest eigenvalues. The `known` eigenvectors are among the first k. The remaining parts are
+    multiplied by exp(-t (1 - mu) / 2) mu^(-1/2) at the separating time t."""
     tuning = TUNING.spectrum
     probes, vectors = (
         (v := random.standard_normal((len(known), number))) - known @ (known.T @ v)

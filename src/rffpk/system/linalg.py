@@ -42,7 +42,7 @@ def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
     n = len(matrix)
     work = TUNING.linalg.eigh_work * n**3
     first, last = options.get("subset_by_index", (0, n - 1))
-    # SciPy 1.11 asks for too little memory of order one
+    # SciPy 1.11 allocates too little memory for matrices of order one
     if work < TUNING.linalg.long_work and n > 1:
         with contextlib.suppress(LinAlgError):  # SciPy may miss a part of multiple eigenvalues
             values, vectors = scipy.linalg.eigh(matrix, **options)
