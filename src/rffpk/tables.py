@@ -361,9 +361,9 @@ def _column_of(column: Any, name: str) -> _Column:
     gaps = gaps_in(values)
     values[gaps] = None
     kinds = kinds_of(values[~gaps])
-    if others := [cls.__name__ for cls, kind in kinds.items() if kind == "other"]:
+    if refused := [cls.__name__ for cls, kind in kinds.items() if kind == "other"]:
         raise TypeError(
-            f"X has values of type {others[0]} in column {name!r}, must have numbers, words or "
+            f"X has values of type {refused[0]} in column {name!r}, must have numbers, words or "
             "booleans: convert them, or leave the column out."
         )
     are_numbers = {*kinds.values()} <= {"number", "boolean"} and {*kinds.values()} != {"boolean"}

@@ -312,7 +312,8 @@ def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem
     on_components = given.ends_hard and (given.is_default or given.start == -math.inf)
     return KernelProblem(
         kernels, partial(_plan, given, on_components), given.init, check_cache(model.cache),
-        objective, several=objective.learns_weights, annealed=model._annealed, exact=not on_components,
+        objective, several=objective.learns_weights, annealed=model._annealed,
+        exact=not on_components,
     )  # fmt: skip
 
 

@@ -330,7 +330,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             k, spec, n_threads = context.k, transformers.diffusion_spec(kernel), context.n_threads
             if is_option(self.kernels, "auto"):
                 tuning = TUNING.landmarks
-                # In a graph of all rows of few columns, eigenvectors gather on few rows.
+                # With few columns, eigenvectors of a graph of all rows gather on few rows.
                 is_alone = scales is None and self._are_joined(len(self._shape.widths))
                 if is_alone and len(X) > tuning.view_rows and X.shape[1] <= tuning.view_columns:
                     spec = replace(spec, n_landmarks=landmark_numbers_of(X, "auto", k)[1])

@@ -164,8 +164,8 @@ def _follow(model: Any, X: Array, weight: Array, half_life: float | None) -> Arr
 def _sums_of_fit(model: Any, half_life: float | None) -> RunningSums:
     """Return running sums for a stream that goes on after `fit`.
 
-    They follow from the centroids and the weights of the clusters, with the mean discount of the
-    fitted rows. If one row discounts by d, that mean over n rows is (1 - d^n) / (n (1 - d))."""
+    The sums follow from the centroids and the weights of the clusters, with the mean discount of
+    the fitted rows. If one row discounts by d, the mean over n rows is (1 - d^n) / (n (1 - d))."""
     centroids, mean = model._centroids, 1.0
     if half_life is not None:
         rate = math.log(2) / half_life

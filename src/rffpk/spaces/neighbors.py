@@ -227,10 +227,10 @@ class Neighbourhoods:
         of weight zero are left out."""
         m = len(self.landmarks)
         index, p = drawn_rows(weight, TUNING.landmarks.summed_rows * m, random)
-        alone = replace(self, n_threads=1)
+        on_one_thread = replace(self, n_threads=1)  # because blocks run on all threads
 
         def products(block: slice) -> tuple[Array, csr_matrix]:
-            z = alone.weights(X[index[block]]).astype(np.float64)
+            z = on_one_thread.weights(X[index[block]]).astype(np.float64)
             data = z.data * np.repeat(p[block], np.diff(z.indptr))
             weighted = csr_matrix((data, z.indices, z.indptr), z.shape)
             return np.asarray(weighted.sum(axis=0)).ravel(), _products(z, weighted, self.r)

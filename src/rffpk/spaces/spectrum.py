@@ -546,6 +546,7 @@ def _chebyshev(walk: Walk, v: Array) -> Iterator[tuple[Array, Array]]:
     before, now = v, 2 * (walk @ v) - v
     tiles = row_tiles(len(v), v.shape[1], TUNING.tiles.vector_numbers)
 
+    # T_(j+1) = 2 x T_j - T_(j-1), with x = 2 S - 1, overwrites the product S T_j.
     def recur(rows: slice) -> None:
         here = after[rows]
         here *= 4
