@@ -84,6 +84,7 @@ def _model(options: argparse.Namespace, has_words: bool) -> Any:
 
 
 def _summary(options: argparse.Namespace, X: Any, model: Any, seconds: float) -> dict[str, Any]:
+    """Return what `cluster` reports about a fit, by name."""
     k = getattr(model, "n_clusters_", options.k)
     is_noise = model.labels_ < 0
     return {
@@ -277,6 +278,9 @@ _COMMANDS = {
 
 
 def _parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands.
+
+    In `_COMMANDS`, "|" joins options that exclude each other. In an option, "/" joins spellings."""
     parser = argparse.ArgumentParser(prog="rffpk", description="Annealed kernel clustering.")
     parser.add_argument("--version", action="version", version=f"rffpk {rffpk.__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -317,8 +321,8 @@ def main(argv: list[str] | None = None) -> None:
             _print_summary(summary, options.json, getattr(options, "out", None) != STANDARD)
         if sys.stdout is not None:
             sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
+    except BrokenPipeError:  # Python flushes standard output at its end, which must not fail, too
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:

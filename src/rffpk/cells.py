@@ -149,6 +149,6 @@ def _written(model: Any) -> dict[str, Any]:
         for name, value in model.get_params(deep=False).items()
         if name == "n_clusters"
         or type(value) is not type(default[name])
-        or value != default[name]  # a default is a plain value
+        or value != default[name]  # defaults are plain values, which compare well
     }
     return {"method": type(model).__name__, "version": __version__, **plain}

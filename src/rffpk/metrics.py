@@ -46,6 +46,7 @@ def _classes(labels: Any, name: str) -> Array:
 
 
 def _contingency(labels_true: Any, labels_pred: Any) -> Any:
+    """Check labels, and return the numbers of samples by class and cluster."""
     labels_true = _classes(labels_true, "labels_true")
     labels_pred = _classes(labels_pred, "labels_pred")
     if len(labels_true) != len(labels_pred):
@@ -246,7 +247,7 @@ def checked_memberships(memberships: Any, name: str = "memberships") -> Array:
             f"{name}: {n_zeros} rows are zero, as the memberships of noise are. Leave noise out: "
             "pass the rows with labels >= 0."
         )
-    if (u < 0).any() or np.abs(u.sum(axis=1) - 1).max() > 1e-3:  # float32, rounded for storage
+    if (u < 0).any() or np.abs(u.sum(axis=1) - 1).max() > 1e-3:  # stored float32 is rounded
         raise ValueError(f"{name} must be >= 0 with rows that sum to one, a row for each sample.")
     return u
 
@@ -430,6 +431,7 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     largest = np.partition(u, -2, axis=1)
     weights = (largest[:, -1] - largest[:, -2]) ** alpha
     total = weights.sum()
-    # sums of squared differences: scikit-learn's Euclidean distances cancel far from the origin
+    # The Minkowski metric sums squared differences. scikit-learn's Euclidean metric would lose
+    # digits far from the origin.
     each = silhouette_samples(X, labels, metric="minkowski", p=2)
     return float(weights @ each / total) if total > 0 else float("nan")

@@ -303,12 +303,13 @@ class Encoder:
             found = self._object(value, path)
             self._paths[id(value)] = path
             return found
-        return {"same": self._paths[id(value)]}  # what may occur at several places is stored once
+        return {"same": self._paths[id(value)]}  # an object at several places is stored once
 
     def _entries(self, values: Any, path: str) -> list[Any]:
         return [self._value(value, f"{path}[{i}]") for i, value in enumerate(values)]
 
     def _object(self, value: Any, path: str) -> dict[str, Any]:
+        """Return an object as JSON; an instance of a class in RECORDS is its attributes."""
         if isinstance(value, (np.ndarray, np.generic)):
             return self._array(value, path)
         if ESTIMATORS.get(type(value).__name__) is type(value):
@@ -322,6 +323,9 @@ class Encoder:
         return self._refuse(value, path)
 
     def _array(self, value: Any, path: str) -> dict[str, Any]:
+        """Return a vector of strings as JSON, or store numbers in `arrays` under `path`.
+
+        The JSON of numbers says whether they are in C order, in Fortran order, or a scalar."""
         if isinstance(value, np.ndarray) and value.dtype.kind in "OU" and value.ndim == 1:
             if all(isinstance(text, str) for text in value):
                 return {"strings": [value.dtype.kind, *map(str, value)]}

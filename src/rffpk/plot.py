@@ -83,6 +83,7 @@ def _columns(views: list[Any]) -> Columns:
         lacks = table.nan_counts(x) > 0 if x.dtype.kind == "f" else np.zeros(len(x), dtype=bool)
         filled.append(np.where(np.isnan(x), x[~lacks].mean(axis=0), x) if lacks.any() else x)
     columns = table.side_by_side(filled)
+    # ARPACK cannot find two components of fewer than three rows or columns
     return table.dense(columns) if min(columns.shape) < 3 else columns
 
 
@@ -132,6 +133,7 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
             ax.scatter(*points[here].T, s=18, alpha=opacity[here], linewidths=0, **style)
             ax.plot([], [], linestyle="", label=f"cluster {label}", **style)  # for the legend
     centers = getattr(model, "cluster_centers_", None)
+    # centroids can be drawn if the axes are the columns that were clustered
     if points is columns and _are_columns(model) and centers is not None:
         plus: dict[str, Any] = {"marker": "+", "color": "black", "linewidths": 2}
         ax.scatter(*np.asarray(centers).T, s=130, label="centroid", **plus)
@@ -176,22 +178,23 @@ def _components(columns: Columns) -> Array:
     """Return the first two principal components (n, 2), zeros if all rows are equal."""
     if not table.rows_differ(columns):
         return np.zeros((columns.shape[0], 2))
-    solver = "arpack" if table.skip_zeros(columns) else "auto"  # the only one for sparse rows
+    solver = "arpack" if table.skip_zeros(columns) else "auto"  # the only solver for sparse rows
     return np.asarray(
         PCA(2, svd_solver=solver, random_state=0).fit_transform(table.operand(columns))
     )
 
 
 def _squared_distances(model: Any, rows: Any) -> Array | None:
-    """Return squared distances to the centroids; None: there are not two of them.
+    """Return squared distances (n, k) to the centroids, or None.
 
-    Up to the squared norm of a row they are linear in its features, in the directions in which
-    centroids differ."""
-    if hasattr(model, "_clusterer"):  # of an embedding
+    Less the squared norm of its features, the distances of a row are linear in its features, in the
+    directions in which centroids differ. The result is None if there are fewer than two centroids
+    or rows, or if distances are unknown."""
+    if hasattr(model, "_clusterer"):  # which has centroids in an embedding
         rows, model = embedded_rows(model, rows), model._clusterer
     try:
         squares = np.asarray(model.transform(rows)) ** 2
-    except ValueError:  # precomputed kernels without k(x, x)
+    except ValueError:  # k(x, x) of precomputed kernels is unknown
         return None
     return squares if min(squares.shape) > 1 else None
 
@@ -200,7 +203,7 @@ def _opacity(model: Any, rows: Any) -> Array:
     """Return opacities, from faint, where all memberships are equal, to one."""
     try:
         u = model.predict_proba(rows)
-    except (AttributeError, ValueError):  # precomputed kernels have none
+    except (AttributeError, ValueError):  # the model, or its precomputed kernels, give none
         return np.ones(length(rows[0] if is_list_of_views(rows) else rows))
     if u.shape[1] < 2:
         return np.ones(len(u))
@@ -229,11 +232,11 @@ def convergence(model: Any, ax: Any = None) -> Any:
     model = _having(model, "history_")
     records = [r for r in model.history_ if r.get("kept") and r["stage"] not in _NO_STEPS]
     ax = _axes(ax)
-    annealed = records[0]["s"] is not None  # kernels are fused at no exponent
+    annealed = records[0]["s"] is not None  # fusions of kernels have no exponent
     names = {False: "annealing", True: "k-means"} if annealed else {}
     for s, line in groupby(enumerate(records, 1), lambda pair: pair[1]["s"]):
         passes, values = zip(*((number, record["objective"]) for number, record in line))
-        hard = s == -math.inf
+        hard = s == -math.inf  # the first line of each kind has its name in the legend
         color, form, name = _COLORS[3 if hard else 0], "s-" if hard else ".-", names.pop(hard, None)
         ax.plot(passes, values, form, color=color, markersize=4, label=name)
     ax.set(xlabel="iteration", ylabel="objective")

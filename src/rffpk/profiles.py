@@ -87,7 +87,7 @@ class ClusterProfiles:
         """Return the columns that set a cluster apart most, with their means and differences."""
         means, gaps = self.means[cluster], self.differences[cluster]
         order = np.argsort(-np.abs(gaps), kind="stable")[:4]
-        first = [j for j in order if round(gaps[j], 1)]  # others would be shown as zero
+        first = [j for j in order if round(gaps[j], 1)]  # smaller gaps would be shown as zero
         texts = []
         for j in first:
             mean = f"{100 * means[j]:.0f} %" if self.units[j] == "share" else f"{means[j]:.3g}"
@@ -215,7 +215,7 @@ def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, li
     names, values, units = map(list, zip(*columns))
     if any(x.shape[0] != n for x in values):
         raise ValueError(f"table has {values[0].shape[0]} rows, must have {n} like X.")
-    if table is None and not names[0]:
+    if table is None and not names[0]:  # an array has the columns that the fit knows by name
         names[0] = [*map(str, getattr(model, "feature_names_in_", ()))]
     names = [
         known if len(known) == x.shape[1] else [f"column {j}" for j in range(x.shape[1])]
@@ -230,7 +230,10 @@ def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, li
 def _differences(members: Any, p: Array, values: Columns) -> tuple[Array, Array]:
     """Return the means in each cluster, and their differences from the means of all other rows.
 
-    Differences are in units of the standard deviation within both."""
+    Differences are in units of the standard deviation within the cluster and within the rest.
+    `members` (k, n) has the weight of each row in its cluster, and `p` (n,) has all weights.
+    Columns are centered for precision, unless they are sparse. Gaps (NaN) are left out.
+    Results that are only rounding errors become zero."""
     values, exponents = over_powers(values)
     if skip_zeros(values):
         center, weights, all_weights = np.zeros(values.shape[1]), members.sum(axis=1), p.sum()
@@ -246,11 +249,11 @@ def _differences(members: Any, p: Array, values: Columns) -> tuple[Array, Array]
     groups = [weights, weighted_sums(x, of_clusters), weighted_sums(squares, of_clusters)]
     rest = [total - inside for total, inside in zip(totals, groups)]
     mean, spread = _moments(*groups)
-    others, spread_of_others = _moments(*rest)
+    mean_of_rest, spread_of_rest = _moments(*rest)
     seen = np.where(all_weights > 0, all_weights, 1)
-    within, total = (spread + spread_of_others) / seen, totals[2] / seen
+    within, total = (spread + spread_of_rest) / seen, totals[2] / seen
     within = np.where(within > _ROUNDING * total, within, 0)
-    gaps = np.nan_to_num(mean - others)
+    gaps = np.nan_to_num(mean - mean_of_rest)
     gaps = np.where(np.abs(gaps) > _ROUNDING * np.sqrt(total), gaps, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         gaps = np.where(gaps == 0, 0, gaps / np.sqrt(within))
@@ -281,13 +284,13 @@ def _stability(
         part = [rows_at(x, index) for x in X] if is_list_of_views(X) else rows_at(X, index)
         p = weights_at(weight, index)
         again = _refit(model, part, p, k, random.randint(2**31 - 1))
-        # the largest Jaccard index of each cluster with a cluster of the refit; NaN without rows.
-        # Noise, -1, belongs to no cluster.
+        # `indices` has the largest Jaccard index of each cluster with a cluster of the refit, or
+        # NaN if the cluster has no rows. Noise, with the label -1, takes the last line and column.
         table = np.zeros((k + 1, k + 1))
         np.add.at(table, (labels[index], again), p)
-        sizes, others = table.sum(axis=1)[:k], table.sum(axis=0)[:k]
+        sizes, sizes_again = table.sum(axis=1)[:k], table.sum(axis=0)[:k]
         with np.errstate(invalid="ignore"):
-            indices = table[:k, :k] / (sizes[:, None] + others - table[:k, :k])
+            indices = table[:k, :k] / (sizes[:, None] + sizes_again - table[:k, :k])
         indices = np.where(sizes > 0, np.nan_to_num(indices).max(axis=1), np.nan)
         total += np.nan_to_num(indices)
         seen += ~np.isnan(indices)
@@ -303,8 +306,9 @@ def _refit(model: Any, X: Any, weight: Array, k: int, seed: int) -> Array:
     init = getattr(last, "init", "")
     centers = np.shape(getattr(fitted, "cluster_centers_", ()))
     if not isinstance(init, str) and not callable(init) and np.shape(init) != centers:
-        last.set_params(init=type(last)().init)  # the given one has numbers for all rows
+        # `init` has numbers for all rows, and the refit has a part of the rows
+        last.set_params(init=type(last)().init)
     name = f"{again.steps[-1][0]}__sample_weight" if again is not last else "sample_weight"
-    with without(Warning):  # the fit of all rows has given them
+    with without(Warning):  # the fit of all rows has given these warnings
         again.fit(X, **({} if are_ones(weight) else {name: weight}))
     return np.asarray(last.labels_)

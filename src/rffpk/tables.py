@@ -103,7 +103,7 @@ class TablePreprocessor(Estimator):
             known = given[~np.isnan(given[:, 0])]
             mean = known.mean(axis=0) if len(known) else np.zeros(given.shape[1])
             scale = math.sqrt(2)  # the distance between the indicators of two categories
-            if own is None:  # squares neither overflow nor vanish
+            if own is None:  # divided by a power of two, squares neither overflow nor vanish
                 exponent = int(np.frexp(np.abs(known - mean).max(initial=0.0))[1])
                 squares = np.ldexp(known - mean, -exponent) ** 2
                 variance = squares.sum() / max(1, len(known))
@@ -140,7 +140,7 @@ class TablePreprocessor(Estimator):
         columns = _columns_of(X, list(self.feature_names_in_))
         scaled = self._scaled(columns)
         unknown = [str(name) for name, *_, part in self._parts() if np.isnan(scaled[:, part]).all()]
-        if unknown and len(scaled) >= 10:  # as after a change of the words of columns
+        if unknown and len(scaled) >= 10:  # the words of these columns may have changed since `fit`
             warn(
                 f"X: all values in the columns {unknown} are missing, or words that fit did not "
                 "see. The rows are placed by the other columns.",
@@ -155,8 +155,8 @@ class TablePreprocessor(Estimator):
         """Return the rows (n, d) with gaps (NaN) filled from the nearest reference rows.
 
         A gap in a column of numbers gets the mean of the nearest references that know the column.
-        A gap in a column of words gets their most frequent word. The result of a row does not
-        depend on the other rows."""
+        A gap in a column of words gets the most frequent word of these references. The result of a
+        row does not depend on the other rows."""
         lacks, known = np.isnan(rows), ~np.isnan(self.references_)
         filled, y = np.where(lacks, 0.0, rows), np.where(known, self.references_, 0.0).T
         x = np.clip(filled, -_LARGEST, _LARGEST)
@@ -181,7 +181,7 @@ class TablePreprocessor(Estimator):
             values = np.where(counted, self.references_[near & _INDEX, part], 0.0).sum(axis=1)
             values /= np.maximum(counted.sum(axis=1), 1)
             if own is not None:
-                # rounded, as equal shares differ in their last digits
+                # Shares are rounded, because equal shares may differ in their last digits.
                 most_frequent = np.round(values * scale + mean, 9).argmax(axis=1)
                 values = (np.eye(len(mean))[most_frequent] - mean) / scale
             filled[lacking, part] = values
@@ -255,11 +255,11 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
             known = [word for word in _words_in(column) if word is not None]
             words = sorted({*known})
             # commas may be decimal points, or between thousands
-            others = [w for w in words if not converts(w.replace(",", ""), float)]
+            not_numbers = [w for w in words if not converts(w.replace(",", ""), float)]
             remedy = "Leave it out if it names rows, and make numbers of dates."
-            if len(others) < len(words) / 2:
-                these = f" but {others[:3]}, which may be gaps" if others else ""
-                remedy = f"They are numbers{these}: convert the column, or leave out names of rows."
+            if len(not_numbers) < len(words) / 2:
+                but = f" but {not_numbers[:3]}, which may be gaps" if not_numbers else ""
+                remedy = f"They are numbers{but}: convert the column, or leave out names of rows."
             warn(
                 f"The column {column.name!r} has {len(words)} categories in {len(known)} rows: "
                 f"the {_MOST} most frequent have indicators of their own, the rest share one. "
@@ -291,14 +291,14 @@ def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
 def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
     """Return the names, numbers (n, m) and unit that describe one column of a frame."""
     if are_times(values):
-        with checks.named(f"column {name!r}"):  # in errors, such as for times of the day
+        with checks.named(f"column {name!r}"):  # errors, as for times of the day, name the column
             days, are_dates = _days(values)
         return [name if are_dates else f"{name} (days)"], days, "date" if are_dates else "number"
     column = _column_of(values, name)
     if not column.is_nominal:
         return [name], _encoded(column, None), "number"
     categories = _categories(_words_in(column))
-    if not len(categories):  # all are missing
+    if not len(categories):  # all values are missing
         return [], np.zeros((len(column.values), 0)), "share"
     if {*categories} <= {"True", "False"}:
         categories = np.array(["True", "False"], dtype=object)
@@ -307,7 +307,9 @@ def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
 
 
 def _days(column: Any) -> tuple[Array, bool]:
-    """Return dates or durations in days, NaN for gaps, and whether they are dates."""
+    """Return dates or durations in days, NaN for gaps, and whether they are dates.
+
+    The first known object says whether objects are durations."""
     values = np.array(column)
     is_duration = values.dtype.kind == "m"
     if values.dtype == object:
@@ -315,7 +317,8 @@ def _days(column: Any) -> tuple[Array, bool]:
         is_duration = any(hasattr(value, "total_seconds") for value in values[~gaps][:1])
         values[gaps] = None
         for i, value in enumerate(values):
-            if getattr(value, "tzinfo", None):  # NumPy takes it in UTC, and warns of each value
+            # convert to UTC, as NumPy does with a warning of each value
+            if getattr(value, "tzinfo", None):
                 values[i] = value.astimezone(UTC).replace(tzinfo=None)
     seconds = values.astype("timedelta64[s]" if is_duration else "datetime64[s]")
     days = np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / 86_400)
@@ -358,9 +361,9 @@ def _column_of(column: Any, name: str) -> _Column:
     gaps = gaps_in(values)
     values[gaps] = None
     kinds = kinds_of(values[~gaps])
-    if others := [cls.__name__ for cls, kind in kinds.items() if kind == "other"]:
+    if refused := [cls.__name__ for cls, kind in kinds.items() if kind == "other"]:
         raise TypeError(
-            f"X has values of type {others[0]} in column {name!r}, must have numbers, words or "
+            f"X has values of type {refused[0]} in column {name!r}, must have numbers, words or "
             "booleans: convert them, or leave the column out."
         )
     are_numbers = {*kinds.values()} <= {"number", "boolean"} and {*kinds.values()} != {"boolean"}

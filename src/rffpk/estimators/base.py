@@ -47,7 +47,7 @@ def parameters(cls: C) -> C:
     This is a class decorator. Parameters of base classes come first. Parameters are passed by
     keyword, unless a dataclass field says otherwise. An attribute that a fit sets is no parameter:
     annotate it with ``field(init=False)``, or in a base class without this decorator."""
-    text = cls.__doc__  # None under python -OO, where dataclass would write one
+    text = cls.__doc__  # None under python -OO, where dataclass would write a docstring
     dataclass(eq=False, repr=False, kw_only=True, match_args=False)(cls)
     cls.__doc__ = text
     # Annotations of inherited parameters are strings with names from other modules: resolve them.
@@ -198,7 +198,8 @@ class Estimator(
 def fit_of(estimator: Any, anew: bool = True) -> Iterator[None]:
     """Run a fit; restore all attributes of the estimator if it ends with an exception.
 
-    A fit `anew` forgets what earlier fits have set."""
+    A fit `anew` forgets what earlier fits have set. `_fitted_names` lists the attributes that fits
+    set."""
     before = dict(vars(estimator))
     try:
         fitted = {*vars(estimator).get("_fitted_names", ())}
@@ -206,9 +207,9 @@ def fit_of(estimator: Any, anew: bool = True) -> Iterator[None]:
             for name in fitted | {"_fitted_names"}:
                 vars(estimator).pop(name, None)
             fitted = set()
-        others = vars(estimator).keys() - fitted
+        not_fitted = vars(estimator).keys() - fitted
         yield
-        estimator._fitted_names = sorted(vars(estimator).keys() - others - {"_fitted_names"})
+        estimator._fitted_names = sorted(vars(estimator).keys() - not_fitted - {"_fitted_names"})
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)
@@ -276,8 +277,8 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
     def probabilities_(self) -> Array:
         """Memberships of the fitted rows in their own clusters, in [0, 1]; 0 for noise.
 
-        An array of shape (n_samples,), made of `memberships_` and `labels_`, so that it is there
-        only with ``store_memberships=True``.
+        An array of shape (n_samples,), computed from `memberships_` and `labels_`, so that it is
+        there only with ``store_memberships=True``.
         """
         if not {"memberships_", "labels_"} <= vars(self).keys():
             raise AttributeError  # `__getattr__` says why
@@ -473,7 +474,7 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         linkage = self.linkage_
         n_clusters = checks.check_int(n_clusters, "n_clusters", 1, len(linkage) + 1)
-        # the last entry is for noise
+        # noise has the label -1, which takes the appended last entry
         of_clusters = np.r_[groups(linkage, n_clusters), np.int32(-1)]
         return of_clusters[self.labels_] if X is None else self._cut(X, of_clusters=of_clusters)
 

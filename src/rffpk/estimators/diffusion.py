@@ -182,7 +182,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
             return nearest
         if isinstance(space.neighborhoods, Nodes):
             return _central_nodes(self, space.neighborhoods.mass, X, nearest)
-        # rows of a component have equal features: the nearest row may lie at the edge
+        # Rows of a component have equal features, so the row nearest to a centroid may lie at the
+        # edge. It is the example only if a cluster is empty, and so has no row in its middle.
         model = self._fitted_model()
         rows = model.central_rows(X, model.labels(X), self._is_cosine())
         return np.array([own if row is None else row for own, row in zip(nearest, rows)])
@@ -236,8 +237,8 @@ def _apart(space: DiffusionSpace, centers: Array, gaps: Array) -> Array:
     all components equally far apart. Within a component the result is `gaps`. Between components it
     is proportional to the squared distance of the landmark means of the clusters, and at least the
     largest of the `gaps`. A cluster without landmarks is placed at the nearest landmark."""
-    # Eigenvectors that are constant on components, and the constant column that unit features end
-    # with: scaled to length one, these rows are orthogonal where components differ.
+    # `constant` has the eigenvectors that are constant on components, and the constant column that
+    # unit features end with. Scaled to length one, rows of different components are orthogonal.
     last = centers[:, -1:] if space.unit else np.ones_like(centers[:, -1:])
     constant = np.hstack([centers[:, : space.spectrum.n_constant], last]).astype(np.float64)
     constant = unit_rows(constant)
@@ -250,5 +251,6 @@ def _apart(space: DiffusionSpace, centers: Array, gaps: Array) -> Array:
     nearest = landmarks[pairwise_distances_argmin(centers, space.functions)]
     means = dense(cluster_means(landmarks, ones(len(landmarks)), labels, nearest))
     squares = euclidean_distances(in_range(means), squared=True)
-    least = max(squares[other].min(), np.finfo(float).eps * squares.max())  # means may coincide
+    # not zero, because means of different components may coincide
+    least = max(squares[other].min(), np.finfo(float).eps * squares.max())
     return np.where(other, gaps.max() * np.maximum(squares / least, 1), gaps)

@@ -309,18 +309,19 @@ def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem
     given = search_parameters(model, get_args(KernelInit), "an array")
     if not model._annealed and given.n_init is None:
         given = replace(given, n_init=TUNING.starts.exact_equal)
-    hard = given.ends_hard and (given.is_default or given.start == -math.inf)
+    on_components = given.ends_hard and (given.is_default or given.start == -math.inf)
     return KernelProblem(
-        kernels, partial(_plan, given, hard), given.init, check_cache(model.cache), objective,
-        several=objective.learns_weights, annealed=model._annealed, exact=not hard,
+        kernels, partial(_plan, given, on_components), given.init, check_cache(model.cache),
+        objective, several=objective.learns_weights, annealed=model._annealed,
+        exact=not on_components,
     )  # fmt: skip
 
 
 def _plan(search: SearchParameters, hard: bool, context: FitContext, critical: float) -> Plan:
     """Return the plan of a search: its starts and its swaps.
 
-    `hard`: the starts run on principal components. Only then are centroids swapped. `critical` is
-    the critical exponent."""
+    `hard`: the starts run on principal components. Only then are centroids swapped, which may add
+    centroids for some passes, up to `most` in all. `critical` is the critical exponent."""
     critical = critical if math.isfinite(critical) else 0.0
     swaps, most = 0, context.k
     if hard:

@@ -196,8 +196,9 @@ def fit_model(
 ) -> M:  # fmt: skip
     """Fit an estimator to X, set its attributes, and return it.
 
-    If the fit fails, all attributes are restored. `causes` explain missing clusters by the data
-    that X was computed from. Warnings call X by `rows_name`."""
+    If the fit fails, all attributes are restored. Labels go to `labels_to`, block by block, if it
+    is set. `causes` explain missing clusters by the data that X was computed from. Warnings call X
+    by `rows_name`."""
     problem = replace(model._problem(), stores_memberships=model.store_memberships)
     if labels_to is not None:
         from rffpk.system.files import label_writer

@@ -127,12 +127,13 @@ class FuzzyCMeans(Clusterer):
 
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they define."""
-        given, maps = search_parameters(self), maps_of(self.metric, self.whitening)
+        search, maps = search_parameters(self), maps_of(self.metric, self.whitening)
         check_m(self.m)
-        if not (is_option(self.m, "auto") or (given.differs and given.n_init is None)):
-            given = replace(given, differs=False, ends_hard=False)  # all passes at the fuzzifier
+        # With a number m, and `init` or `n_init` of the user, all passes are at the fuzzifier.
+        if not (is_option(self.m, "auto") or (search.differs and search.n_init is None)):
+            search = replace(search, differs=False, ends_hard=False)
         return Problem(
-            given, self._plan, maps, given=self._centroids_of_memberships,
+            search, self._plan, maps, given=self._centroids_of_memberships,
             unit_centroids=self.metric == "cosine", published=self._published,
         )  # fmt: skip
 
@@ -171,7 +172,8 @@ class FuzzyCMeans(Clusterer):
         if not automatic:
             s = -1 / (float(self.m) - 1)
         elif math.isfinite(exponent):
-            # -1e6 where rows are equal or have one direction, up to rounding
+            # The critical exponent is hugely negative if rows are equal, or have one direction, up
+            # to rounding.
             s = max(min(exponent, TUNING.fuzzy.below_critical * critical), -1e6)
         tol = float(self.tol)
         schedule = Schedule(start=s, end=s, passes=1, max_iter=int(self.max_iter), tol=tol)
@@ -297,14 +299,14 @@ def cmeans(
             raise ValueError(f"init.shape={u.T.shape}: must be {(c, len(X))}. Pass (c, n_samples).")
         if (u < 0).any() or not u.any(axis=1).all():
             raise ValueError("init: has negative numbers or columns of zeros. Pass memberships.")
-    u /= u.max(axis=1, keepdims=True)  # sums of the largest numbers overflow
+    u /= u.max(axis=1, keepdims=True)  # so that sums of very large numbers do not overflow
     u /= u.sum(axis=1, keepdims=True)
     if isinstance(m, str):
         seed = random.randint(2**31 - 1)
         m = FuzzyCMeans(c, m=m, random_state=seed, n_jobs=n_jobs).fit(X).m_
     with config.one_blas_thread():
         rows = centered(column_rows(X, ones(len(X)), config.n_threads(n_jobs)))
-        total_variance(rows)  # must neither underflow nor overflow
+        total_variance(rows)  # raises an error if the variance underflows or overflows
         found = _iterate(rows, u, float(m), error, maxiter)
     warn_of_merged(found, float(m), euclidean_distances)
     return found
@@ -327,6 +329,7 @@ def _check_orientation(X: Array, c: Any, init: Any) -> None:
 def _iterate(rows: Rows, u0: Array, m: float, error: float, most: int) -> CMeansResult:
     """Iterate fuzzy c-means from memberships u0 (n, c) with the fuzzifier m; return the result.
 
+    An iteration is a pass, which returns memberships, distances, and sums for the next centroids.
     At most `most` iterations are made, until the memberships change by less than `error`."""
     s, u = -1 / (m - 1), u0
     jm: list[float] = []

@@ -282,10 +282,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         """Return, for each view of the fit, the index of the table that it is computed from.
 
         A table is a view of X. With kernels="auto", one more table may have all columns of X, as
-        the last. Several views may be computed from one table."""
+        the last. Several views may be computed from one table: kernels=None stands for a bank of
+        kernels if X is one table."""
         n = len(shape.widths)
         tables = [*range(n)]
-        if is_option(self.kernels, "auto"):
+        if is_option(self.kernels, "auto"):  # in the order of `_kernels_of_views`
             return (*tables, *2 * [*range(n + self._are_joined(n))])
         n_kernels = len(self._kernels_of_views(n))
         if shape.has_views and n_kernels != n:
@@ -329,6 +330,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             k, spec, n_threads = context.k, transformers.diffusion_spec(kernel), context.n_threads
             if is_option(self.kernels, "auto"):
                 tuning = TUNING.landmarks
+                # With few columns, eigenvectors of a graph of all rows gather on few rows.
                 is_alone = scales is None and self._are_joined(len(self._shape.widths))
                 if is_alone and len(X) > tuning.view_rows and X.shape[1] <= tuning.view_columns:
                     spec = replace(spec, n_landmarks=landmark_numbers_of(X, "auto", k)[1])
@@ -353,7 +355,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if kernel is None and len(self._shape.views) == 1:
             return None, Identity(sample.xs[view].shape[1])
         if kernel is None:
-            return 2 * (ScaledColumns(_spread(sample, view)),)
+            return 2 * (ScaledColumns(_spread(sample, view)),)  # the same map for users and the fit
         unit_variance = len(self._shape.views) > 1 and not is_option(self.kernels, "auto")
         powers = WhiteningSpec(kernel, scales, unit_variance)
         return 2 * (powers.fit(sample, view, context.k, context.random, context.n_threads),)

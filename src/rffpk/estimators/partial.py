@@ -89,6 +89,7 @@ def partial_fit(
         fitted, buffered = "cluster_centers_" in vars(model), "n_buffered_" in vars(model)
         [x] = model._check_views(X, reset=not (fitted or buffered))
         weight = checks.check_sample_weight(sample_weight, len(x), X, zeros=True)
+        # Rows of weight zero, and noise, get labels, but move no centroid.
         counted = weight > 0
         if fitted and model._centroids.outliers is not None:
             counted &= ~model._centroids.outliers.are_noise([x])
@@ -124,7 +125,7 @@ def _collect(model: Any, X: Columns, weight: Array, search: SearchParameters) ->
     parts = [*vars(model).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
     n = vars(model).get("n_buffered_", 0) + len(X)
     first = sample_size(search.k, "auto" if search.sample is None else search.sample)
-    if n < first:  # with a new list, so that the earlier list can be restored
+    if n < first:  # `parts` is a new list: the earlier list can be restored
         model._buffer, model.n_buffered_, model._n_first = parts, n, first
         return
     names = model._shape.names
@@ -132,6 +133,7 @@ def _collect(model: Any, X: Columns, weight: Array, search: SearchParameters) ->
         operand(concatenated([x for x, _ in parts])),
         sample_weight=np.concatenate([weight for _, weight in parts]),
     )
+    # the fit has not seen the names of the columns
     model._remember(model._shape._replace(names=names))
 
 
@@ -147,8 +149,8 @@ def _follow(model: Any, X: Array, weight: Array, half_life: float | None) -> Arr
             f"moves. Pass {k}, or call fit."
         )
     if half_life is not None:
-        discount = 2.0 ** (-n / half_life)
-        discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # as they are after the last row
+        discount = 2.0 ** (-n / half_life)  # of earlier rows
+        discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # of rows of the batch, at its end
         weight = weight * discounts
     centroids = model._centroids
     before = centroids.running or _sums_of_fit(model, half_life)
@@ -162,8 +164,8 @@ def _follow(model: Any, X: Array, weight: Array, half_life: float | None) -> Arr
 def _sums_of_fit(model: Any, half_life: float | None) -> RunningSums:
     """Return running sums for a stream that goes on after `fit`.
 
-    They follow from the centroids and the weights of the clusters, with the mean discount of the
-    fitted rows. If one row discounts by d, that mean over n rows is (1 - d^n) / (n (1 - d))."""
+    The sums follow from the centroids and the weights of the clusters, with the mean discount of
+    the fitted rows. If one row discounts by d, the mean over n rows is (1 - d^n) / (n (1 - d))."""
     centroids, mean = model._centroids, 1.0
     if half_life is not None:
         rate = math.log(2) / half_life

@@ -207,6 +207,7 @@ class KernelFusion(Clusterer):
     _fitted_model, transform = embedding_model, transform
 
     def _check_parameters(self) -> None:
+        """Check the parameters that need no data. A fit checks the number of clusters again."""
         k = check_search_parameters(self)
         for name in ("standardize", "normalize_rows"):
             checks.check_bool(getattr(self, name), name)
@@ -332,9 +333,10 @@ class KernelFusion(Clusterer):
         cut to these rows and the corresponding columns, and `_columns` is set."""
         precomputed = checks.is_option(self.kernels, PRECOMPUTED)
         self._columns = rows if precomputed else None
-        if not precomputed:  # copies, as the kernels keep them and the caller may change X
+        if not precomputed:  # kernels keep copies, because the caller may change X
             xs = [x.copy() if rows is None else x[rows] for x in xs]
-        single, weight = not self._shape.has_views, ones(len(xs[0]))  # all have a positive weight
+        # rows of weight zero have been left out, so all weights may be one here
+        single, weight = not self._shape.has_views, ones(len(xs[0]))
         xs, specs = matched(xs, self.kernels, single, weight, self._of_affinities)
         if self._columns is not None:
             chosen = np.ix_(self._columns, self._columns)
@@ -420,6 +422,7 @@ class KernelFusion(Clusterer):
         for last in islice(iterations, max_iter):
             named = {} if last.change is None else {"change": last.change}
             self._record(last.alpha, last.objective, rows, **named)
+            # the change for the better; NaN in the first iteration, which never converges by it
             fall = last.objective - before if rising else before - last.objective
             settled = fall <= tol * abs(last.objective)
             if settled if last.change is None else last.change <= tol:
@@ -449,7 +452,7 @@ class KernelFusion(Clusterer):
 
 
 def by_matrices(model: KernelFusion, Ks: list[Array]) -> Array:
-    """Return sum_l K_l B_l of kernels K_l; `_map` has the B_l, (n, k)."""
+    """Return sum_l K_l B_l of kernels K_l; `_map` of the model has the matrices B_l, (n, k)."""
     return np.asarray(sum(K @ B for K, B in zip(Ks, model._map)))
 
 
@@ -486,8 +489,8 @@ def simplex_minimum(Q: Array) -> Array:
 
     The constraint on the sum becomes a term (1'x - 1)^2. With x = t alpha and alpha of sum one, the
     minimum over t is q / (1 + q) with q = alpha'Q alpha, and it rises with q. So the best alpha
-    stays the best. The result is a nonnegative least squares problem, which `scipy.optimize.nnls`
-    solves exactly up to rounding."""
+    stays the best, and x is scaled to the sum one at the end. `scipy.optimize.nnls` solves this
+    nonnegative least squares problem exactly up to rounding."""
     size = Q.diagonal().max()
     if not size > 0:
         return np.full(len(Q), 1 / len(Q))
@@ -552,7 +555,8 @@ def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterat
     """Optimize H and alpha in turn, from equal weights; yield an iteration after each H.
 
     The objective is sum_l alpha_l^2 Tr(K_l (I - HH')) + alpha' penalty alpha / 2. It is minimized
-    over H with k orthonormal columns, and over alpha >= 0 of sum one."""
+    over H with k orthonormal columns, and over alpha >= 0 of sum one. The sum of the columns
+    of H starts the search for the eigenvectors of the next combined kernel."""
     alpha, start = np.full(len(Ks), 1 / len(Ks)), None
     while True:
         values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]), start)

@@ -161,7 +161,7 @@ class Agreement:
     """The matrices U_l (n, k) of CoregSC, one for each of L views, and their updates.
 
     The array maps[l] (L, n, k) expresses U_l by the affinity matrices A_m: U_l is the sum of
-    A_m @ maps[l][m] over the views m."""
+    A_m @ maps[l][m] over the views m. Such a sum also embeds new rows, by their affinities."""
 
     def __init__(self, As: list[Array], k: int, weight: float, centroid: bool) -> None:
         """Set each U_l to the k leading eigenvectors of its affinity matrix A_l.
@@ -175,6 +175,7 @@ class Agreement:
         for number, A in enumerate(As):
             values, U = linalg.leading_eigenvectors(A, k, len(A))
             mapping = np.zeros((len(As), *U.shape))
+            # A_l U_l is U_l times the eigenvalues
             mapping[number] = linalg.over_eigenvalues(U, values)
             self.U.append(U)
             self.maps.append(mapping)
@@ -210,6 +211,7 @@ class Agreement:
             lambda v: A @ v + self.weight * sum((B @ (B.T @ v) for B in partners), 0 * v),
             self.k, len(A), U.sum(axis=1),
         )  # fmt: skip
+        # U_l is A_l plus the projections, times `scaled`; partners are replaced by their maps
         scaled = linalg.over_eigenvalues(U, values)
         mapping = np.zeros((len(self.As), *U.shape))
         for other, other_map in zip(partners, maps):
@@ -343,6 +345,7 @@ class LKAM(KernelFusion):
         Ks = [base.weighed(K, self._weight) for K in Ks]
         near = [W * K for K in Ks]
         weight = float(self.diversity)
+        # the mean of M^(i) over the neighborhoods, times `diversity`
         penalty = weight * base.inner_products(near, Ks) if weight > 0 else None
         del Ks, mean, members, W
         self._keep(self._converge(base.alternation(near, k, penalty), len(near[0])))
@@ -366,6 +369,10 @@ class LKAM(KernelFusion):
         return least_values_of_mass(mean, p, share * most)
 
     def _embedded(self, xs: list[Columns]) -> Array:
+        """Embed rows by the kernels, restricted to neighborhoods as in `_learn`.
+
+        A row is in the neighborhood of a learned row if their value of the mean kernel is at least
+        the smallest value in this neighborhood."""
         n = len(self._least)
         members = np.unpackbits(self._members, axis=1, count=n)
         members = members.astype(exact_dtype(self._weight))
@@ -393,6 +400,7 @@ def least_values_of_mass(mean: Array, weight: Array, mass: float) -> Array:
     least = np.empty(len(mean))
     for tile in row_tiles(*mean.shape):
         order = np.argsort(-mean[tile], axis=1, kind="stable")
+        # a row is in the neighborhood if the rows nearer to its center lack mass
         before = np.cumsum(weight[order], axis=1) - weight[order]
         last = np.maximum((before < (1 - _EQUAL) * mass).sum(axis=1), 1) - 1
         index = np.take_along_axis(order, last[:, None], axis=1)
@@ -409,8 +417,8 @@ def exact_dtype(weight: Array) -> Any:
 def shares(rows: Array, members: Array, weight: Array) -> Array:
     """Return W (n, m): the share of neighborhoods that contain both row i and row j.
 
-    `rows` (n, q) and `members` (m, q) are masks: column q is the neighborhood of row q learned on.
-    Each neighborhood counts with the `weight` of its row."""
+    `rows` (n, q) and `members` (m, q) are masks: column j marks the rows in the neighborhood of the
+    j-th row that was learned on. Each neighborhood counts with the `weight` of its row."""
     dtype = exact_dtype(weight)
     work, parts = float(len(rows)) * len(members) ** 2, rows * weight.astype(dtype)
     sums = interruptible(work, np.matmul, parts, members.T.astype(dtype, copy=False))
@@ -505,6 +513,9 @@ class LMKKM(KernelFusion):
         optional_module("clarabel", _CLARABEL)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        """Learn the weights of each row and H, if a quadratic program of this size fits memory.
+
+        The quadratic program needs semidefinite kernels. H uses the kernels as they are."""
         n = kernels[0].n
         needed = TUNING.fusion.lmkkm_bytes * len(kernels) * n**2
         if not config.fits_memory(needed):
@@ -678,15 +689,15 @@ class LateFusion:
         weights. H_l is K_l times its map, and M is the sum of K_l times the map of M."""
         self.weight, L, n = weight, len(Ks), len(Ks[0])
         pairs = [linalg.leading_eigenvectors(K, k, n) for K in [*Ks, base.mean_of(Ks)]]
-        # the result depends on signs, which must not depend on row weights
+        # The result depends on the signs of eigenvectors, which must not depend on row weights.
         *self.H, self.M = [linalg.fixed_signs(H, roots) for _, H in pairs]
         *self._H_maps, M_map = [
             linalg.over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
         ]
-        self._M_map = M_map / L  # for the sum of the kernels, instead of the mean
+        self._M_map = M_map / L  # a map of the sum of the kernels, not of their mean
         self.W = [np.eye(k)] * L
         self.beta = np.full(L, L**-0.5)
-        self.P = np.empty(0)  # F = (sum_l beta_l H_l W_l + weight M) P
+        self.P = np.empty(0)  # (k, k): F = (sum_l beta_l H_l W_l + weight M) P
 
     def iterations(self) -> Iterator[Iteration]:
         """Yield iterations that set F, then the rotations W_l, and then beta."""
@@ -813,6 +824,9 @@ class NearKernel:
     """The variables G, H and alpha of ONKC, and their updates. H = sum_l K_l @ maps[l]."""
 
     def __init__(self, Ks: list[Array], k: int, rho: float, diversity: float) -> None:
+        """Start with equal alpha, and the eigenvectors H of K_alpha.
+
+        `rho` and `diversity` are the weights of the terms of the objective."""
         self.Ks, self.k, self.rho, self.diversity = Ks, k, rho, diversity
         self.M = base.inner_products(Ks, Ks)
         self.alpha = np.full(len(Ks), 1 / len(Ks))
@@ -829,6 +843,7 @@ class NearKernel:
             G = positive_part(values, vectors)
             # H has the leading eigenvectors of G
             H = linalg.fixed_signs(vectors[:, -self.k :][:, ::-1])
+            # (K_alpha + H H' / rho) new H = new H (values + 1 / rho), and maps give the last H
             scaled = linalg.over_eigenvalues(H, values[-self.k :][::-1] + 1 / self.rho)
             overlap = self.H.T @ scaled / self.rho
             self.maps = [a * scaled + B @ overlap for a, B in zip(self.alpha, self.maps)]
@@ -842,8 +857,9 @@ class NearKernel:
             self.alpha = base.simplex_minimum(self.rho * gaps + self.diversity * self.M)
             self.K = base.combined(self.Ks, np.sqrt(self.alpha))
             size = float(self.alpha @ self.M @ self.alpha)
+            # ||G - K_alpha||^2
             apart = max(squares - 2 * float(self.alpha @ products) + size, 0.0)
-            lost = float(largest[: -self.k].sum())
+            lost = float(largest[: -self.k].sum())  # Tr(G (I - HH'))
             objective = lost + self.rho / 2 * apart + self.diversity / 2 * size
             yield Iteration(self.alpha, objective, largest[-self.k :][::-1])
 
@@ -875,7 +891,7 @@ def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
     if n > TUNING.linalg.full_below and wanted <= TUNING.fusion.lanczos_part * n:
         values, vectors = linalg.leading_eigenvectors(B, wanted, n, similar.sum(axis=1))
         rounding = n * np.finfo(np.float64).eps * np.abs(values).max()
-        if values[-1] <= 0:
+        if values[-1] <= 0:  # all positive eigenvalues were found, unless Lanczos missed copies
             rest = linalg.ritz_values(lambda v: B @ v - vectors @ (values * (vectors.T @ v)), n)
             if rest[-1] <= rounding:
                 return values[::-1], vectors[:, ::-1]
@@ -929,8 +945,8 @@ class RobustLevel(KernelLevel):
     def first(self, W: Array, alpha: Array) -> State:
         """Return the initial state of a start, with equal view weights instead of `alpha`.
 
-        Each centroid of W (k, n) moves to the mean of its cluster. The centroid of an empty cluster
-        stays."""
+        W (k, n) has the initial centroids as coefficients of the rows. Each moves to the mean of
+        its cluster, and stays if the cluster is empty."""
         assert isinstance(self.rows.objective, NormedWeights)
         state = super().first(W, alpha)
         members = super()._weigh(state, -math.inf)[0].astype(np.float64)
@@ -950,7 +966,7 @@ class RobustLevel(KernelLevel):
         least = TUNING.fusion.rmkkm_smoothing * float(np.average(diagonal, weights=p))
         distances = np.sqrt(np.maximum(nearest.astype(np.float64), least))
         total = float((p * distances).sum())
-        if not least > 0:  # equal rows
+        if not least > 0:  # all rows are equal, and all distances are zero
             return weights, total, total
         return weights * (0.5 / distances).astype(weights.dtype), total, total
 
@@ -1044,6 +1060,7 @@ class RMKKM(Clusterer):
     _takes = Schema("", "kernels", several=True, warns_of_kernels=True)
 
     def _problem(self) -> KernelProblem:
+        """Check the parameters, and return the problem that they define."""
         check_search_parameters(self, get_args(Init), "an array")
         check_kernels(self.kernels)
         checks.check_real(self.weight_norm, "weight_norm", 0.05, 0.95)

@@ -109,6 +109,7 @@ class FAMKKM(KernelFusion):
     _mapped = by_matrices
 
     def _check_parameters(self) -> None:
+        """Check the parameters. A bank of kernels excludes approximations."""
         super()._check_parameters()
         word, _ = self._word_and_size()
         if word is not None and isinstance(self.kernels, str) and self.kernels in BANKS:
@@ -172,11 +173,13 @@ class Alternation:
         F follows from all other variables."""
         self.kernels, self.lambda1, self.lambda2 = kernels, lambda1, lambda2
         self.n_threads, L = n_threads, len(kernels)
+        # where the features of each kernel are, if the features of all kernels are side by side
         ends = np.cumsum([one.n_features for one in kernels])
         self._blocks = [slice(end - one.n_features, end) for one, end in zip(kernels, ends)]
         starts = [self._drawn(i, k, random) for i in range(L)]
         self.H = [H for H, _ in starts]
         self.G = [H.copy() for H in self.H]
+        # K_i G_i, and its coefficients C_i in the features of kernel i
         self._C = [one.coefficients(G) for one, G in zip(kernels, self.G)]
         self.KG = [one.values(C) for one, C in zip(kernels, self._C)]
         self._H_maps = [mapping for _, mapping in starts]

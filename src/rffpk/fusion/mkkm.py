@@ -387,9 +387,9 @@ class SimpleMKKM(KernelFusion):
         """Minimize the alignment over the kernel weights, and record each point."""
         n = kernels[0].n
         Ks = np.empty((len(kernels), n, n))
-        for number, kernel in enumerate(kernels):
-            K = base.weighed(base.matrix_of(kernel, number), self._weight)
-            interruptible(TUNING.linalg.written_work * n**2, np.copyto, Ks[number], K)
+        for index, kernel in enumerate(kernels):
+            K = base.weighed(base.matrix_of(kernel, index), self._weight)
+            interruptible(TUNING.linalg.written_work * n**2, np.copyto, Ks[index], K)
         total = float(self._weight.sum())
         for point in minimise(Ks, k, float(self.tol), int(self.max_iter), total):
             self._record(point.alpha, point.objective, n, gap=point.gap)
@@ -446,9 +446,11 @@ class Subspace:
         V = self.basis
         left, sizes, _ = svd(H - V @ (V.T @ H))
         new = left[:, sizes > TUNING.fusion.simplemkkm_component]
+        # orthogonalize again: the first product lost digits of small components
         new = basis_of(new - V @ (V.T @ new))[0]
         work = float(self.whole.size * new.shape[1])
         products = interruptible(work, np.matmul, self.whole, new)
+        # the blocks V'K_l new and new'K_l new, which border the projected kernels
         side = V.T @ products
         corner = new.T @ products
         corner = (corner + corner.swapaxes(1, 2)) / 2
@@ -460,7 +462,11 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int, total: float) -> Iter
     """Minimize F over alpha on the simplex, for kernels (L, n, n); yield points of falling F.
 
     The first point has equal weights. There are at most `max_iter` evaluations of F. `total` is the
-    sum of the row weights. docs/maintainers/fusion.md describes the method."""
+    sum of the row weights. docs/maintainers/fusion.md describes the method.
+
+    The kernels projected to a subspace give a lower bound of F, which is fast to minimize. F is
+    evaluated at the minimum of the bound, and the subspace is extended by its eigenvectors. The
+    iterations end if the gap is at most `tol`, or if no weight moves by `tol`."""
     whole, subspace = Alignment(Ks, k, total), Subspace(Ks)
     point = whole.at(np.full(len(Ks), 1 / len(Ks)))
     yield point
@@ -661,6 +667,8 @@ class NystroemKernelKMeans(Clusterer):
         return replace(raw, root=raw.root @ vectors[:, ::-1][:, : self.n_components])
 
     def _embedded(self, xs: list[Columns]) -> Array:
+        """Return the features of rows in their dtype, computed block by block."""
+
         def block(parts: list[Columns]) -> Array:
             with np.errstate(over="ignore", invalid="ignore"):
                 return self._features(parts[0]).astype(xs[0].dtype, copy=False)

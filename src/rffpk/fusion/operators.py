@@ -41,7 +41,7 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
     tiles = list(gen_batches(len(out), TUNING.tiles.polar_rows))
 
     def triangle(tile: slice) -> Array:
-        Q, R = np.linalg.qr(V(tile))  # NumPy's releases the GIL
+        Q, R = np.linalg.qr(V(tile))  # NumPy's function releases the interpreter's lock
         out[tile, : len(R)] = Q
         return R
 
@@ -49,13 +49,13 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
     R = np.vstack(triangles)
     left, values, right = svd(R)
     rank = int((values > _RANK * values[0]).sum())
-    small = left[:, :rank] @ right[:rank]
+    rotations = left[:, :rank] @ right[:rank]  # MN', with a block of lines for each tile
     ends = np.cumsum([len(triangle) for triangle in triangles])
 
     def fill(number: int) -> None:
         size = len(triangles[number])
         U = out[tiles[number]]
-        U[:] = U[:, :size] @ small[ends[number] - size : ends[number]]
+        U[:] = U[:, :size] @ rotations[ends[number] - size : ends[number]]
 
     run_all(fill, list(range(len(tiles))), n_threads)
     return np.asarray((right[:rank].T / values[:rank]) @ right[:rank])
@@ -218,7 +218,8 @@ class Approximation:
         random = np.random.RandomState(self.random.randint(2**31 - 1))
         drawn = FourierSpec(self.size, cast(Kernel, spec.metric), gamma)
         space = drawn.draw(x, self.weight, random, 1)
-        # once, not for each tile, and alike for new rows with any number of entries
+        # Write frequencies out once, not for each tile. So new rows get features of equal bits,
+        # whatever their number of entries.
         found = written_out(x.astype(np.float64, copy=False), space.fourier, self.n_threads)
         return FourierFeatures(Fourier(found.frequencies).astype(np.float64))
 

@@ -210,7 +210,7 @@ class SMKC(KernelFusion):
         self._kernels = self._fit_kernels(xs, weight, random)
         for number, kernel in enumerate(self._kernels):
             if not (kernel.definite or kernel.precomputed):
-                matrix_of(kernel, number)  # warns if it is indefinite among the anchors
+                matrix_of(kernel, number)  # only for its warning of an indefinite kernel
         B = self._anchored(xs, np.sqrt(weight))
         n_threads = config.n_threads(self.n_jobs)
         endless = iterations(B.coordinates(), len(self._kernels), k, n_threads)
@@ -429,7 +429,7 @@ def factor(M: Array) -> Array:
     The pivoted Cholesky decomposition stops where the remainder is only rounding."""
     triangle, pivots = pivoted_cholesky(M, np.finfo(np.float64).eps * M.diagonal().max())
     R = np.empty(triangle.shape)
-    for i, line in enumerate(triangle):
+    for i, line in enumerate(triangle):  # undo the permutation of the columns
         R[i, pivots[:i]] = 0
         R[i, pivots[i:]] = line[i:]
     return R
@@ -513,6 +513,7 @@ class View:
 
         The term is ||H_v - G_v||^2 + ||H_v - G||^2. `last` is the previous H_v, for a warm
         start."""
+        # With G = P R', (G_v + G)'(G_v + G) is G_v'G_v + T R' + R T'.
         R, across = G.right, self.G.T @ G.left
         T = across + R * (G.squares / 2)
         values, Q = leading_eigenvectors(  # of (G_v + G)'(G_v + G)
@@ -544,7 +545,8 @@ def _combined(
 ) -> Array:
     """Return the new L (V s, k) with G = B L R', from the L of the previous G, `before`.
 
-    It uses that H_v = (G_v + G) Q_v Q_v' / 2. Before the first iteration there is no G."""
+    It uses that H_v = (G_v + G) Q_v Q_v' / 2: half of the new L comes from the G_v, and half from
+    the previous L. Before the first iteration there is no G."""
     V = len(parts)
     each = [part.right @ c for part, c in zip(parts, np.split(coefficients, V))]
     own = np.vstack(each) / V

@@ -54,13 +54,14 @@ class DiffusionSpec:
     whitening: Auto | float | None = "auto"
 
     def __post_init__(self) -> None:
+        """Check the fields. With a given graph, fields that shape a graph must have defaults."""
         for name in ("n_components", "n_neighbors", "n_landmarks"):
             if not is_option(getattr(self, name), "auto"):
                 checks.check_int(getattr(self, name), name, 1)
         if not is_option(self.time, "auto"):
             checks.check_real(self.time, "time", 0, include="neither", also="'auto'")
         checks.check_choice(self.metric, "metric", get_args(DiffusionMetric))
-        for name in ("n_neighbors", "n_landmarks", "whitening"):  # they choose a graph
+        for name in ("n_neighbors", "n_landmarks", "whitening"):
             value = getattr(self, name)
             is_default = is_option(value, "auto") or (name == "whitening" and value is None)
             if self.metric == PRECOMPUTED and not is_default:
@@ -103,6 +104,7 @@ class DiffusionSpace:
         Passes apply the map. Where passes cannot compute the features, the array has the features
         (n, q) and the map is the identity. Rows of X that lack the view have NaN."""
         if not (there := has_view(X)).all():
+            # if no row has the view, a row of zeros gives the map and the number of columns
             known, mapped = self._view(X[there] if there.any() else np.zeros_like(X[:1]))
             spread = np.full((len(X), known.shape[1]), np.nan, dtype=X.dtype)
             spread[there] = known[: int(there.sum())]
@@ -190,8 +192,8 @@ class MapRows:
         """Return a diffusion on a neighbor graph, the whitening of the rows, and the whitened rows.
 
         `whitening` is the power of the standard deviations that components are divided by; None:
-        the rows are not whitened. The graph has `times` the default number of neighbors. If the
-        graph of all rows is too costly, the graph has fewer landmarks."""
+        the rows are not whitened. The graph has `times` the default number of neighbors. It has at
+        most `most` nodes, or `fewer` landmarks if the graph of all rows is too costly."""
         spec = self.spec
         if whitening not in self._whitened:
             prepare = None
@@ -222,6 +224,7 @@ class MapRows:
         show clusters that the columns may miss, else the columns of the data."""
         spec, is_automatic = self.spec, isinstance(self.spec.n_components, str)
         functions = 0 if is_automatic else int(spec.n_components)
+        # `rough`: no user sees the eigenvectors, so that less exact eigenvectors suffice
         rough = self.is_told and is_automatic and isinstance(spec.time, str)
         wanted = wanted_pairs(self.k, rough, functions, use)
         # Random combinations have no scale that fits the constant eigenvector.
@@ -245,7 +248,7 @@ class Drawn(NamedTuple):
     rows: Columns  # rows among which neighbors are searched: whitened, if `whitening` is set
 
     def fitted(self, unit_variance: bool = False) -> FittedMap:
-        """Return the fitted map, with features of the nodes and the means to interpolate new rows.
+        """Return the fitted map: features of the nodes, and neighborhoods that place new rows.
 
         Features of the fitted rows are computed as `transform` computes them, so that both agree.
         With `unit_variance` the features have a total variance of one."""
@@ -254,6 +257,7 @@ class Drawn(NamedTuple):
         k = inputs.k if inputs.is_told else None
         time, of_nodes = node_features(graph, spec, k, unit, unit_variance)
         functions, own, near = of_nodes.astype(X.dtype), None, graph.neighbourhoods
+        # `own` has the features of nodes that are rows: each node takes a step as a row does
         if isinstance(graph, GraphDiffusion):
             own = graph.neighbourhoods.means(graph.graph, functions).astype(X.dtype)
         else:
@@ -262,6 +266,7 @@ class Drawn(NamedTuple):
             checks.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
             if graph.weights is not None:
                 own = (graph.weights @ of_nodes).astype(X.dtype)
+        # numbers of rows in all of X: the graph may have been computed from a sample
         left_out = parts.components.rows[parts.left_out] * (len(X) / parts.n_rows)
         spherical = spec.metric == "cosine"
         space = DiffusionSpace(
@@ -287,7 +292,8 @@ def node_features(
 
     With `unit` a constant column is appended, and each row of features is scaled to length one. The
     length tells only how far out a node is, and a few nodes on a fringe would have the longest
-    features. With `unit_variance` but not `unit` the squared decays have the sum one."""
+    features. With `unit_variance` but not `unit` the squared decays are scaled to the sum one,
+    which is the total variance of the features."""
     spectrum, is_told = graph.spectrum, k is not None
     k = suggested_n_clusters(spectrum, MAX_CLUSTERS) if k is None else k
     time = spectrum.separating_time(k) if isinstance(spec.time, str) else float(spec.time)
@@ -315,8 +321,9 @@ def node_features(
                 f"{1 / gaps.min():.4g} steps."
             )
     m = len(graph.extension)
-    lines = graph.extension[:, index] * scale if len(index) else np.zeros((m, 1))
-    return time, np.asarray(unit_rows(np.c_[lines, np.ones(m)])) if unit else lines
+    # without any eigenvectors, all nodes have one feature, which is zero
+    features = graph.extension[:, index] * scale if len(index) else np.zeros((m, 1))
+    return time, np.asarray(unit_rows(np.c_[features, np.ones(m)])) if unit else features
 
 
 def warn_of_graph(
@@ -328,7 +335,7 @@ def warn_of_graph(
     counted, because most graphs leave out a few rows on the fringe. But there is also a warning if
     small components may be clusters. `of` names the view in messages."""
     near, r = space.neighborhoods, n_neighbors
-    # If there are no more nodes than clusters, the warning of empty clusters tells of equal rows.
+    # A graph with at most `expected` nodes comes from equal rows, which another warning names.
     if not isinstance(near, Nodes) and not isinstance(r, str) and expected < near.r < r:
         warn(
             f"n_neighbors={r}: the graph{of} has {near.r} nodes, and a row steps to all of them. "

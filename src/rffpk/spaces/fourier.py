@@ -38,7 +38,7 @@ _EXACT = {"precomputed", *PAIRWISE_KERNEL_FUNCTIONS} - {*KERNELS}  # kernels of 
 _METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock", "cauchy": "sqeuclidean"}
 
 
-_ROUNDING = 1e-28  # variance of kernel values that are equal
+_ROUNDING = 1e-28  # kernel values with a variance up to this are equal up to rounding
 
 
 def default_n_frequencies(n_clusters: int) -> int:
@@ -168,15 +168,16 @@ class FourierSpec:
         automatic = self.sampling == "auto" and self.kernel == "rbf"
         automatic &= d >= TUNING.fourier.structured_from
         if self.sampling == "structured" or automatic:
-            # The signs of sqrt(2 gamma p) H1 S1 H1 S2 H1 S3, a fast stand-in for a Gaussian matrix.
-            # H1 is the orthonormal Hadamard matrix of size p, the power of two from d on. S1, S2
-            # and S3 are diagonal matrices of random signs, for each block of p frequencies.
+            # Each block of p frequencies is sqrt(2 gamma p) H1 S1 H1 S2 H1 S3, a fast stand-in for
+            # a Gaussian matrix. S1, S2 and S3 are diagonal matrices of random signs, drawn here.
+            # H1 = H / sqrt(p) is the orthonormal Hadamard matrix, so that H S1 H S2 H S3 gets the
+            # factor sqrt(2 gamma) / p. p is the least power of two that is at least max(2, d).
             p = max(2, 1 << (d - 1).bit_length())
             signs = random.choice(np.array([-1, 1], dtype=np.int8), size=(-(-D // p), 3, p))
             return Fourier(Structure(signs, math.sqrt(2 * gamma) / p, D))
         check_memory(4 * 8 * d * D, D)  # drawing takes four arrays of this size
         omega = _draw_matrix(self.kernel, gamma, self.sampling, d, D, random)
-        with np.errstate(over="ignore"):  # a few Cauchy frequencies may; their features are noise
+        with np.errstate(over="ignore"):  # a few Cauchy frequencies may overflow to infinity
             return Fourier(np.ascontiguousarray(omega, dtype=X.dtype))
 
     def _draw_enough(
@@ -193,7 +194,7 @@ class FourierSpec:
         while (error := _relative_error(fourier, rows, exact)) > tuning.error and 2 * D <= most:
             D *= 2
             fourier = self._draw(D, gamma, X, random)
-        if error > tuning.error:  # NaN, where squares overflow, is an error later
+        if error > tuning.error:  # NaN, of squares that overflow, raises an error later
             warn(
                 f"n_frequencies='auto' ends at its largest number, {D}. The mean squared error of "
                 f"the kernel is {error:.2g} of its variance over pairs of rows, and {tuning.error} "
@@ -221,7 +222,7 @@ def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: 
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "laplacian":  # phases follow Cauchy's distribution
             phases = gamma * np.asarray(abs(table.operand(some)).sum(axis=1)).ravel()
-        else:  # nearly normal; the median absolute value is 0.67
+        else:  # phases are nearly normal, with a median absolute value of 0.67
             phases = 0.67 * np.sqrt(2 * gamma) * np.sqrt(table.squared_norms(some))
     phase = float(np.median(phases[phases > 0])) if phases.any() else 0.0
     resolved = phase * float(np.finfo(X.dtype).eps) <= 0.25  # radians
@@ -249,7 +250,7 @@ def resolve_gamma(
     if gamma == "median" or (gamma == "mean" and kernel == "laplacian"):
         index = random.permutation(np.flatnonzero(weight))[: TUNING.fourier.pair_rows]
         distances = table.pair_distances(X[np.sort(index)], _METRICS[kernel])
-        with np.errstate(over="ignore"):  # refused by name below
+        with np.errstate(over="ignore"):  # overflow is refused by name below
             average = np.mean if gamma == "mean" else np.median
             distance = float(average(distances)) if distances.size else 0.0
     else:

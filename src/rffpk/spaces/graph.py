@@ -104,6 +104,7 @@ def divided(
     nodes = graph if present.all() else graph[present][:, present]
     labels[present] = connected_components(nodes, directed=False)[1]
     shares = np.bincount(labels[present], share[present])
+    # number the components by falling share
     order = np.argsort(-shares, kind="stable")
     labels[present] = np.argsort(order, kind="stable")[labels[present]]
     shares, rows = shares[order], np.bincount(labels[present], rows[present])
@@ -130,7 +131,7 @@ def _counted(components: Components, k: int, valley: Valley, least_valley: float
     shares, enough = components.shares, components.enough
     counted = shares >= TUNING.graph.large / k
     for number in np.flatnonzero(enough & ~counted):
-        if counted.sum() >= k:
+        if counted.sum() >= k:  # the remaining components are smaller
             break
         counted[number] = valley(components, int(number)) >= least_valley
     if shares[counted].sum() < shares.sum() / 2:  # there are many more components than k
@@ -153,7 +154,7 @@ def valley_of_rows(
     labels = components.labels[node]
     own = labels == number
     outside = components.enough[labels] & ~own & (labels >= 0)
-    if not own.any():  # X may be a sample
+    if not own.any():  # X may be a sample without these rows
         return -math.inf
     if not outside.any():
         return math.inf
@@ -233,14 +234,15 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
     If eigenvectors are only clustered, and at least k components are kept, eigenvectors that are
     constant on each component suffice. If more than k components are kept, near components are
     merged to k first."""
-    parts, labels, enough = graph.parts, graph.parts.labels, max(wanted.k, 2)
+    parts, labels, k = graph.parts, graph.parts.labels, max(wanted.k, 2)
     is_combined = wanted.use == "combined"
     is_shown = wanted.use == "if shown" and parts.show_clusters(wanted.k)
     is_used = wanted.use == "always" or is_combined or is_shown
-    apart = is_used and not wanted.exact and parts.n_kept >= enough
-    if apart:
-        labels = _nearest_joined(graph, enough)
-    pairs = enough - 1 if apart else wanted.pairs if is_used else 0
+    is_constant = is_used and not wanted.exact and parts.n_kept >= k
+    if is_constant:
+        labels = _nearest_joined(graph, k)
+    pairs = k - 1 if is_constant else wanted.pairs if is_used else 0
+    # The new `wanted` is a key: diffusions share eigenvectors that were computed for an equal key.
     wanted = wanted._replace(pairs=pairs, use="combined" if is_combined else "always")
     spectrum, functions = graph.shared(
         wanted,
@@ -268,7 +270,7 @@ def is_costly(graph: Graph, wanted: Wanted) -> bool:
         return False
     tuning = TUNING.spectrum
     block = max(wanted.pairs - n_kept + 1, tuning.block)
-    work = 2 * tuning.degree * block * graph.weights.nnz  # in two factors of the walk
+    work = 2 * tuning.degree * block * graph.weights.nnz  # the walk has two factors
     return work > tuning.most_filtered
 
 
@@ -303,23 +305,26 @@ def neighbour_graph(
     landmarks, and neighbors are mutual. Otherwise the landmarks are centroids of a sample. The
     number of clusters k decides which components are kept."""
     mass = node = of_nodes = None
-    rows = shared("distinct", partial(neighbors.distinct_where_few, X, weight, numbers, random))
-    if rows is None:
-        near, nodes, p, nearest = neighbors.centroid_landmarks(
+    # `rows`, all distinct rows or a sample, have the weights `p` and the nodes `nearest`. `held` is
+    # the weight of the loop at each node.
+    find = partial(neighbors.distinct_where_few, X, weight, numbers, random)
+    distinct = shared("distinct", find)
+    if distinct is None:
+        near, rows, p, nearest = neighbors.centroid_landmarks(
             X, weight, numbers[1], k, count, spherical, random, n_threads
         )
         degrees, weights, n_rows = near.sums(X, weight, random)
         held, n_sampled = weights.diagonal(), len(nearest)
     else:
-        nodes, mass, node = rows
-        near, weights = neighbors.mutual_neighbours(nodes, mass, count, n_threads, shared)
-        p, nearest, degrees = mass, np.arange(len(nodes)), weights.T @ mass
+        rows, mass, node = distinct
+        near, weights = neighbors.mutual_neighbours(rows, mass, count, n_threads, shared)
+        p, nearest, degrees = mass, np.arange(len(rows)), weights.T @ mass
         held, n_sampled = weights.power(2).T @ mass, int((node >= 0).sum())
-        n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(nodes))
-    valley = partial(valley_of_rows, nodes, p, nearest, n_threads)
-    # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
+        n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(rows))
+    valley = partial(valley_of_rows, rows, p, nearest, n_threads)
+    # A sparse row whose distances are rounded to zero may be no row's neighbor: its degree is zero.
     share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
-    parts = divided(weights, share, held, degrees, k, n_rows, valley, nodes.shape[1], of_nodes)
+    parts = divided(weights, share, held, degrees, k, n_rows, valley, rows.shape[1], of_nodes)
     own = Shared(shared.times)
     graph = Graph(near, weights, degrees, mass, node, parts, n_sampled, own)
     return graph if parts.kept.all() else _of_kept(graph)
@@ -334,11 +339,12 @@ def _of_kept(graph: Graph) -> Graph:
     sums = np.asarray(weights.sum(axis=1)).ravel()
     if graph.mass is None or graph.node is None:
         return replace(graph, neighbourhoods=near, weights=weights, degrees=sums)
-    number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+    # the new index of each node; the node -1 takes the appended -1
+    new_index = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
     mass, weights = graph.mass[kept], _scaled(weights, 1 / sums)
     return replace(
         graph, neighbourhoods=near, weights=weights, degrees=weights.T @ mass,
-        mass=mass, node=number[graph.node],
+        mass=mass, node=new_index[graph.node],
     )  # fmt: skip
 
 
@@ -448,7 +454,7 @@ def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion
     one half, so that its eigenvalues are from 0 to 1. Order and eigenvectors do not change."""
     check_affinities(X)
     n = len(X)
-    if entries(X).size >= n * (n - 1):  # zero on the diagonal alone
+    if entries(X).size >= n * (n - 1):  # X may be zero only on its diagonal, as distances are
         refuse_distances(dense(X), "X")
     mass = weight / weight.max()
     graph = symmetric(X, mass)
@@ -470,6 +476,7 @@ def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion
         lambda: Walk(csr_matrix((identity(len(degrees)) + scale @ weighted @ scale) / 2)),
         degrees, parts.labels, wanted, n_rows, parts.least_rows,
     )  # fmt: skip
+    # Undo the halving. In a given graph, an eigenvector may cover any number of rows.
     spectrum = replace(spectrum, gaps=2 * spectrum.gaps, enough=0.0)
     mu = 1 - spectrum.gaps
     extension = np.zeros((n, functions.shape[1]))
@@ -478,10 +485,11 @@ def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion
 
 
 def _valley(neighbours: Array, mass: Array, components: Components, number: int) -> float:
-    """Return infinity if there is a valley around a component, else minus infinity.
+    """Return a depth of the valley around a component: infinity or minus infinity.
 
-    No affinity crosses the border of a component, so a valley has no depth here. There is a valley
-    if the median row of the component has enough neighbors. `neighbours` (n,) counts them."""
+    No affinity crosses the border of a component, so no finite depth can be computed. The depth is
+    infinite if the median row of the component has enough neighbors. `neighbours` (n,) has the
+    number of neighbors of each row."""
     own = components.labels == number
     enough = quantile(neighbours[own], mass[own], 0.5) >= TUNING.graph.inside
     return math.inf if enough else -math.inf

@@ -174,7 +174,8 @@ def have_triangles(K: Array) -> bool:
     """Return whether the square roots of the entries satisfy the triangle inequality.
 
     The roots of distances do, and so do the roots of squared distances. Only some columns are
-    tested. The row of the smallest entry of a column is taken as the point of this column."""
+    tested. A column stands for the row of its smallest entry: a point has distance zero from
+    itself."""
     roots = np.sqrt(K.astype(np.float64))
     own = K.argmin(axis=0)  # the rows that the columns stand for
     some = range(0, K.shape[1], -(-K.shape[1] // 16))  # at most 16 columns
@@ -334,7 +335,8 @@ def du2015(x: Columns) -> list[Specification]:
     products = (inner_products(wide[b], wide) for b in tiles)
     distances = (norms[b, None] + norms - 2 * p for b, p in zip(tiles, products))
     largest = max(float(each.max()) for each in distances)
-    unit = 1 / (2 * largest) if largest > _APART * norms.max() else 0.0  # equal: constant kernels
+    # Gaussian kernels of equal rows are constant: their gamma is zero.
+    unit = 1 / (2 * largest) if largest > _APART * norms.max() else 0.0
     pairs: list[tuple[str, dict[str, Any]]] = [
         ("rbf", {"gamma": unit / t**2}) for t in (0.01, 0.05, 0.1, 1, 10, 50, 100)
     ]
@@ -374,6 +376,7 @@ class FittedKernel:
         n_threads: int = 1, center: bool = False, normalize: bool = False, shift: bool = False,
         unit_variance: bool = False,
     ) -> None:  # fmt: skip
+        """Fit the kernel: center, normalize, rescale and shift it, in this order."""
         self.x, self.metric, self.n, self.dtype = x, spec.metric, len(x), x.dtype
         self.n_threads = n_threads
         self.definite = spec.is_definite()
@@ -381,9 +384,10 @@ class FittedKernel:
         center = center and not self.precomputed
         self.counted = np.flatnonzero(weight)
         self._origin: Array | None = None
-        moved = center or (shift and not spec.normalize)
-        by_differences = spec.metric == "rbf" or (spec.metric == "linear" and moved)
-        # the expanded squares of rows far from zero would lose the digits in which rows differ
+        recentered = center or (shift and not spec.normalize)
+        by_differences = spec.metric == "rbf" or (spec.metric == "linear" and recentered)
+        # An origin is subtracted from the rows if that changes no value. Otherwise the expanded
+        # squares of rows far from zero would lose the digits in which rows differ.
         if by_differences and not skip_zeros(x):
             self._origin = _origin(x, weight)
         self.params = _resolved(spec, x, weight, random, n_threads)
@@ -393,7 +397,7 @@ class FittedKernel:
         self._products: Array | None = None
         self._mean = self._square = 0.0
         self._normalize = (normalize or spec.normalize) and not self.precomputed
-        self._scale: tuple[float, float] | None = None
+        self._scale: tuple[float, float] | None = None  # offset and factor of `_rescaled`
         diagonal = np.diagonal(x).astype("f8") if self.precomputed else self._own(x)
         if center:
             self._columns, self._mean = self._mean_products()
@@ -401,8 +405,8 @@ class FittedKernel:
         if spec.rescale:
             lows, highs = zip(*run_all(self._ends, row_tiles(self.n, self.n), n_threads))
             low, high = min(lows), max(highs)
-            apart = high - low > _APART * max(abs(high), abs(low))
-            self._scale = low, (1 / (high - low) if apart else 1.0)
+            differ = high - low > _APART * max(abs(high), abs(low))  # by more than rounding
+            self._scale = low, (1 / (high - low) if differ else 1.0)
             self.diagonal = self._rescaled(self.diagonal)
         if unit_variance and not spec.normalize and spec.metric in _OF_ANY_SCALE:
             squares = _centered_squares(self.diagonal, *self._mean_products())
@@ -422,6 +426,7 @@ class FittedKernel:
 
     def _shift(self) -> None:
         """Center the kernel at the mean feature of evenly spaced rows of positive weight."""
+        # evenly spaced rows, at most `shift_rows` in all
         self._some = self.counted[:: -(-len(self.counted) // TUNING.sampling.shift_rows)]
         blocks = row_tiles(self.n, TUNING.sampling.shift_rows)
         means = run_all(lambda b: self.block(b, self._some).mean(axis=1), blocks, self.n_threads)
@@ -465,7 +470,7 @@ class FittedKernel:
             values if self._products is None else self._apart(values, self._products[rows], columns)
         )
 
-    @np.errstate(over="ignore", invalid="ignore")  # refused by name
+    @np.errstate(over="ignore", invalid="ignore")  # overflow is refused by name
     def cross(self, x: Array) -> tuple[Array, Array | None]:
         """Compute k(x, x_j) (len(x), n) for new rows x and fitted rows j, and k(x, x) (len(x),).
 
@@ -505,7 +510,7 @@ class FittedKernel:
     # ---- computation
 
     def _ends(self, rows: slice) -> tuple[float, float]:
-        """Return the least and the largest value between a slice of the rows and all rows.
+        """Return the least and the largest kernel value between a slice of rows and all rows.
 
         Rows of weight zero are left out."""
         counted = np.intersect1d(np.arange(self.n)[rows], self.counted)
@@ -531,14 +536,15 @@ class FittedKernel:
         A callable kernel is not called again for equal rows at the end of x."""
         if callable(self.metric):
             different = np.flatnonzero((x != x[-1]).any(axis=1))
+            # the head ends with the first of the equal last rows
             head = x[: different[-1] + 2] if len(different) else x[:1]
             with checks.of_two_rows(self.metric, "kernel"):
                 values = pairwise_kernels(head, y, metric=self.metric, **self.params)
-            # copies that fill a block cost no calls
+            # the last line is repeated for the copies with which `by_blocks` fills a block
             values = np.pad(values, ((0, len(x) - len(head)), (0, 0)), mode="edge")
         else:
             moved = [self._moved(each) for each in (x, y)]
-            wide = [getattr(each, "matrix", each) for each in moved]  # of sparse rows
+            wide = [getattr(each, "matrix", each) for each in moved]  # if rows are sparse
             options = {"metric": self.metric, "filter_params": True, **self.params}
             with np.errstate(over="ignore", invalid="ignore"):  # callers check for infinity
                 values = pairwise_kernels(*wide, **options)
@@ -615,8 +621,8 @@ def _resolved(
                 x, spec.metric, gamma, weight, random, n_threads
             )
     elif isinstance(params.get("gamma"), str) and not callable(spec.metric):
-        del params["gamma"]  # names are for kernels of distances: take the default
-    if params.get("gamma", 0) is None:  # scikit-learn's default
+        del params["gamma"]  # only kernels of distances know the words: use the default gamma
+    if params.get("gamma", 0) is None:  # None stands for scikit-learn's default
         del params["gamma"]
     return params
 

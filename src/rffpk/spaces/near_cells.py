@@ -39,9 +39,9 @@ class NearCells:
     ) -> Array:
         """Return indices (n, r) of the points nearest to each row of X, the nearest point first.
 
-        Only the cells near a row are searched. If they have fewer than r points, the last indices
-        are -1. `visits` (n, p) are the cells to search for each row; None: they are computed. They
-        may be passed only if the rows of X are the points themselves."""
+        Only the cells near a row are searched. If these cells have fewer than r points, the last
+        indices are -1. `visits` (n, p) are the cells to search for each row, if the rows of X are
+        the points themselves. None: cells are searched whose centers are nearest."""
         if visits is not None:
             points = X = points if self.points is None else self.points
         elif self.points is not None:
@@ -66,6 +66,7 @@ def near_cells(
     size = min(m, tuning.cell_sample * c)
     sample = points[np.sort(np.random.default_rng(0).choice(m, size, replace=False))]
     origin = axes = None
+    # with many columns, cells and the search use coordinates along the leading principal axes
     if d > tuning.cell_columns:
         origin, last = sample.mean(axis=0), [d - tuning.cell_columns, d - 1]
         scatter = ((sample - origin).T @ (sample - origin)).astype(np.float64)
@@ -85,8 +86,9 @@ def _visits(centers: Array, X: Array, p: int, n_threads: int) -> Array:
 
     If there are fewer than p cells, all cells are returned."""
     c = len(centers)
-    mean, all_alike = centers.mean(axis=0, keepdims=True), np.zeros((len(X), 1), dtype=np.int32)
-    return _found(centers, mean, np.arange(c), np.array([0, c]), X, all_alike, min(p, c), n_threads)
+    # The centers are the points of a single cell, which all rows visit.
+    mean, visits = centers.mean(axis=0, keepdims=True), np.zeros((len(X), 1), dtype=np.int32)
+    return _found(centers, mean, np.arange(c), np.array([0, c]), X, visits, min(p, c), n_threads)
 
 
 def _found(
@@ -117,17 +119,18 @@ def _laid_out(
     places have an infinite norm and the index -1."""
     size, d, counts = _core.CELL_BLOCK, points.shape[1], np.diff(ends)
     blocks = np.r_[0, np.cumsum(-(-counts // size))]
+    # the place of each point in `order` among the places of all blocks
     place = np.arange(len(order)) + np.repeat(size * blocks[:-1] - ends[:-1], counts)
     lines = np.zeros((size * blocks[-1], d), dtype=points.dtype)
     lines[place] = points[order] - np.repeat(centers, counts, axis=0)
-    numbers = np.full(len(lines), -1, dtype=np.int32)
-    numbers[place] = order
-    norms = np.where(numbers < 0, np.inf, np.einsum("id,id->i", lines, lines))
+    indices = np.full(len(lines), -1, dtype=np.int32)
+    indices[place] = order
+    norms = np.where(indices < 0, np.inf, np.einsum("id,id->i", lines, lines))
     squares = _aligned((blocks[-1], size), points.dtype)
     squares[:] = norms.reshape(squares.shape)
     packed = _aligned((blocks[-1], d, size), points.dtype)
     np.multiply(lines.reshape(-1, size, d).transpose(0, 2, 1), -2, out=packed)
-    return packed, squares, numbers.reshape(-1, size), blocks
+    return packed, squares, indices.reshape(-1, size), blocks
 
 
 def _aligned(shape: tuple[int, ...], dtype: Any) -> Array:

@@ -155,12 +155,12 @@ class Neighbourhoods:
     def steps(self, X: Columns) -> Steps:
         """Return the weights of landmarks for each row of X, and the rows that are special cases.
 
-        A row of X steps to nearby landmarks with these weights. If `radii` are known, the result
-        also marks two kinds of rows. Rows equal to a landmark have the index of the landmark. Far
-        rows lie outside the radii of all their nearest landmarks, and get steps of their own.
+        A row of X steps to nearby landmarks with these weights. With many landmarks only the
+        `TUNING.graph.neighbors` nearest are looked for: further landmarks change the means little.
 
-        With many landmarks only the `TUNING.graph.neighbors` nearest are looked for: further
-        landmarks change the means little."""
+        If `radii` are known, the result also marks two kinds of rows. Rows equal to a landmark have
+        the index of the landmark. Far rows lie outside the radii of all their nearest landmarks,
+        and get steps of their own."""
         is_few = self.radii is None or len(self.landmarks) < TUNING.search.cell_landmarks
         some = self if is_few else replace(self, r=min(self.r, TUNING.graph.neighbors))
         squares, index = some._nearest(X)
@@ -209,6 +209,7 @@ class Neighbourhoods:
         origin, parts = np.zeros((1, 0), dtype=X.dtype), passes.parts_of(mapped, X)
         types = {"neighbours": np.int32, "neighbour_weights": X.dtype}
         results = {name: np.empty((len(X), self.r), types[name]) for name in want}
+        # if the landmarks have parts, rows are visited tile by tile, sorted by the nearest part
         whole: Any = [(slice(None), slice(None), None)]
         for tile, order, _ in whole if parts is None else passes.in_parts(X, parts, self.n_threads):
             some = X if parts is None else X[tile].take(order, axis=0)
@@ -226,10 +227,10 @@ class Neighbourhoods:
         of weight zero are left out."""
         m = len(self.landmarks)
         index, p = drawn_rows(weight, TUNING.landmarks.summed_rows * m, random)
-        alone = replace(self, n_threads=1)
+        on_one_thread = replace(self, n_threads=1)  # because blocks run on all threads
 
         def products(block: slice) -> tuple[Array, csr_matrix]:
-            z = alone.weights(X[index[block]]).astype(np.float64)
+            z = on_one_thread.weights(X[index[block]]).astype(np.float64)
             data = z.data * np.repeat(p[block], np.diff(z.indptr))
             weighted = csr_matrix((data, z.indices, z.indptr), z.shape)
             return np.asarray(weighted.sum(axis=0)).ravel(), _products(z, weighted, self.r)
@@ -270,8 +271,9 @@ class Neighbourhoods:
         def nearest(rows: slice) -> tuple[Array, Array]:
             """Return squared distances and indices (n, r) for a tile of rows.
 
-            An upper bound of the r-th distance selects candidates, which are few. Distances that
-            are rounding errors are set to zero."""
+            An upper bound of the r-th distance selects a few candidates of each row. They are laid
+            out in the lines of `candidates`, (n, most), whose other places are infinite. Distances
+            that are rounding errors are set to zero."""
             own, squares = table.squared_norms(X[rows])[:, None], (_matrix(X[rows]) @ c).toarray()
             largest = float(own.max() + norms.max())
             checks.check_overflow(largest, X.dtype)
@@ -282,18 +284,19 @@ class Neighbourhoods:
             counts = np.bincount(row)
             place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
             candidates = np.full((len(counts), counts.max()), np.inf)
-            numbers = np.zeros(candidates.shape, dtype=np.int32)
-            candidates[row, place], numbers[row, place] = squares[row, point], point
-            candidates[candidates < _EQUAL * (own + norms[numbers])] = 0
+            indices = np.zeros(candidates.shape, dtype=np.int32)
+            candidates[row, place], indices[row, place] = squares[row, point], point
+            candidates[candidates < _EQUAL * (own + norms[indices])] = 0
+            # of landmarks as far away as the r-th nearest, keep the first until there are r
             last = np.partition(candidates, self.r - 1, axis=1)[:, self.r - 1 : self.r]
             ties, below = candidates == last, candidates < last
             missing = self.r - below.sum(axis=1, keepdims=True)
             kept = below | (ties & (ties.cumsum(axis=1) <= missing))
             shape = len(candidates), self.r
-            return candidates[kept].reshape(shape).astype(X.dtype), numbers[kept].reshape(shape)
+            return candidates[kept].reshape(shape).astype(X.dtype), indices[kept].reshape(shape)
 
         tiles = row_tiles(len(X), len(self.landmarks))
-        with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused by name later
             squares, index = zip(*run_all(nearest, tiles, self.n_threads))
         return np.concatenate(squares), np.concatenate(index)
 
@@ -333,7 +336,7 @@ class Neighbourhoods:
         tiles = row_tiles(n, max(m, d))
         return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
 
-    @np.errstate(over="ignore", invalid="ignore")  # refused by name later
+    @np.errstate(over="ignore", invalid="ignore")  # overflow is refused by name later
     def _by_single(self, X: Array, nearest: Landmarks) -> Array:
         """Compute `chosen` in single precision where it suffices, which is faster.
 
@@ -378,8 +381,8 @@ class Neighbourhoods:
 def _above_least(squares: Array, r: int) -> Array:
     """Return an upper bound (n, 1) of the r-th smallest number in each row of `squares` (n, m).
 
-    The numbers are divided into groups. The bound is the r-th smallest of the minima of the groups,
-    which is faster to find."""
+    The numbers are divided into groups. The bound is the r-th smallest of the minima of the groups:
+    at least r numbers, the minima of r groups, do not exceed it."""
     (n, m), groups = squares.shape, TUNING.search.groups
     size = m // (groups * r)
     if size < 2:
@@ -432,15 +435,15 @@ def distinct_where_few(
     size = max(TUNING.landmarks.sampled_rows * m, math.ceil(TUNING.landmarks.sought * most))
     index = np.flatnonzero(weight)
     if len(index) > size:
-        generator = np.random.default_rng(random.randint(2**31 - 1))  # faster than a RandomState
+        generator = np.random.default_rng(random.randint(2**31 - 1))  # a RandomState is slower
         index = np.sort(generator.choice(index, size, replace=False, shuffle=False))
-    some = X if len(index) == len(X) else X[index]  # a copy of all rows may be large
-    found, number = _distinct(some, most + 1, random)
-    if len(found) > most:
+    some = X if len(index) == len(X) else X[index]  # no copy of all rows
+    distinct, equal_to = _distinct(some, most + 1, random)
+    if len(distinct) > most:
         return None
     node = np.full(len(X), -1)
-    node[index] = number
-    return found, np.bincount(number, weight[index]), node
+    node[index] = equal_to
+    return distinct, np.bincount(equal_to, weight[index]), node
 
 
 def mutual_neighbours(
@@ -457,22 +460,23 @@ def mutual_neighbours(
     shared = shared or Shared()
     default = max(2, round(TUNING.graph.neighbors_a_logarithm * math.log(len(nodes))))
     r = count.of(default)
+    # one search finds all neighbors that graphs of the same nodes need
     most = max(r, replace(count, times=shared.times).of(default))
     cells, visits = shared("cells", lambda: _cells(nodes, most, n_threads))
     near = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
 
     nearest = partial(replace(near, r=most)._nearest, nodes, visits)
-    # one graph needs no copy of the nearest, which take as much memory as the graph
+    # a single graph does not keep the nearest nodes, which take as much memory as the graph
     squares, index = shared("nearest", nearest) if shared.times > 1 else nearest()
-    if near.r < index.shape[1]:  # only the nearest, with rising indices
+    if near.r < index.shape[1]:  # keep only the nearest, with rising indices
         first = np.sort(np.argpartition(squares, near.r - 1, axis=1)[:, : near.r], axis=1)
         squares, index = (np.take_along_axis(each, first, 1) for each in (squares, index))
-    if near.r > 1:  # the nearest is the row itself
+    if near.r > 1:  # the first neighbor of a row is the row itself
         checks.check_underflow(float(squares.max()), [nodes])
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
     near = replace(near, radii=radii, bandwidth=_mean(squares, mass))
     z = near._weighed(squares, index, count.kept).astype(np.float64, copy=False)
-    z.eliminate_zeros()  # keeps the memory of the zeros, so that a copy is returned
+    z.eliminate_zeros()  # the memory of the zeros stays, so that a copy is returned
     return near, z.copy()
 
 
@@ -507,6 +511,8 @@ def centroid_landmarks(
 
     The landmarks are centroids of a few k-means passes over a sample of the rows. They are scaled
     to length one if `spherical`. `k` is the number of clusters that the landmarks are for.
+
+    For many clusters, k-means starts from rows drawn as by k-means++, else from random rows.
 
     The sample is returned as three arrays: its rows, their weights, and for each row the index of
     the nearest landmark."""
@@ -545,10 +551,10 @@ def near_path(points: Columns, n_threads: int) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         apart = euclidean_distances(in_range(centers), squared=True)
     place, here = np.zeros(len(centers), dtype=np.intp), 0
-    for number in range(1, len(centers)):
-        apart[:, here] = np.inf
+    for position in range(1, len(centers)):
+        apart[:, here] = np.inf  # no later step goes back to this cluster
         here = int(apart[here].argmin())
-        place[here] = number
+        place[here] = position
     return np.argsort(place[cluster], kind="stable")
 
 
@@ -566,7 +572,7 @@ def landmark_numbers(
     m = max(tuning.least, tuning.a_cluster * k, round(tuning.a_root * math.sqrt(n)))
     most = tuning.most_sparse_rows if sparse else tuning.most_rows
     most = min(most, int(tuning.most_work / k**2))
-    if k >= MANY:
+    if k >= MANY:  # more landmarks, as far as their work allows
         worth = int(tuning.most_products / (n * d))
         more = min(tuning.most_of_many * k, n // tuning.rows_of_many, most, worth)
         m = max(m, min(tuning.of_many * k, n // 2), more)
@@ -606,9 +612,9 @@ def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
     If a random sample of `least` rows has no equal rows, the sample is returned. The indices are
     then of the rows in the sample."""
     if len(X) > least:
-        drawn, number = table.distinct_rows(X[random.choice(len(X), least, replace=False)])
+        drawn, index = table.distinct_rows(X[random.choice(len(X), least, replace=False)])
         if len(drawn) == least:
-            return drawn, number
+            return drawn, index
     return table.distinct_rows(X)
 
 

@@ -134,6 +134,7 @@ def decompose(
     share = degrees / degrees.sum()
     root = np.sqrt(share)
     lengths = np.sqrt(np.bincount(labels, share))  # of components
+    # eigenvectors that are constant on components, with the constant eigenvector first
     basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
     known = (basis * np.where(basis[0] < 0, -1.0, 1.0) / lengths[:, None])[labels]
     enough = max(TUNING.spectrum.least_rows, least_rows) / n_rows
@@ -166,6 +167,7 @@ def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
     gaps = spectrum.gaps[spectrum.slow(largest)][:largest]
     if len(gaps) < 2:
         return len(gaps) + 1
+    # values of 1 - mu far below the last value are not resolved: their ratios must not decide
     gaps = gaps + max(TUNING.spectrum.resolved * gaps[-1], 1 / TUNING.spectrum.largest_time)
     return 2 + int(np.argmax(gaps[1:] / gaps[:-1]))
 
@@ -180,6 +182,7 @@ def eigengaps(spectrum: Spectrum, largest: int) -> Array:
         gaps = spectrum.gaps[spectrum.slow(k)]
         if len(gaps) >= k:
             considered = gaps[min(k, MAX_CLUSTERS - 1, len(gaps) - 1)]
+            # as in `suggested_n_clusters`: ratios of values that are not resolved must not count
             least = max(TUNING.spectrum.resolved * considered, 1e-6)
             scores[k] = math.log((gaps[k - 1] + least) / (gaps[k - 2] + least))
     return scores
@@ -283,7 +286,7 @@ def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
 
     Return None if sorting takes more time than it saves in products with `n_vectors` vectors."""
     there = walk.there
-    sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # work for all neighbours
+    sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # work of sorting all neighbors
     gained = TUNING.spectrum.degree * n_vectors * there.nnz
     if n < TUNING.spectrum.ordered_nodes or there.shape[0] != n or sorting > gained:
         return None
@@ -308,11 +311,11 @@ def _pairs_by_groups(
         return values[::-1], vectors[:, ::-1], 0.0
     merging = _merging(walk, root)
     values, vectors = np.empty(0), np.empty((merging.shape[1], 0))
-    if len(vectors) < n:  # else each node is its only neighbour
+    if len(vectors) < n:  # else no nodes were merged
         values, vectors, _ = _pairs_by_groups(
             walk.merged(merging), merging.T @ root, merging.T @ constant, block, least
         )
-    missing = block - len(values)  # there may be few groups: one node may be a neighbour of all
+    missing = block - len(values)  # if there are few groups, random vectors fill up
     least_value = values[-1] if len(values) else 0.0
     values = np.append(values, np.full(missing, least_value))
     random = np.random.default_rng(0).standard_normal((n, missing))
@@ -363,7 +366,7 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
 
     Each column is a multiple of `root` on a group, and zero elsewhere. Each node draws a random
     number. Nodes that see the same largest number among their neighbors form a group. Nodes are not
-    merged along weak edges, such as edges across the borders of an image, because the walk along
+    merged along weak edges, such as edges between objects in an image, because the walk along
     weak edges is slow."""
     n = len(root)
     largest = np.random.default_rng(0).permutation(n).astype(np.int32)
@@ -372,7 +375,7 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
         graphs = [_strong(walk.there)]
     elif walk.there.shape[0] != n:  # two factors, from groups to nodes and back
         graphs = [walk.there, walk.back]
-    for graph in graphs:
+    for graph in graphs:  # each node takes the largest number among its neighbors
         largest = np.maximum.reduceat(largest[graph.indices], graph.indptr[:-1])
     _, first, group = np.unique(largest, return_index=True, return_inverse=True)
     group = group.ravel()
@@ -429,7 +432,8 @@ def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
     now *= 2 / low
     now -= v
 
-    def recur(rows: slice) -> None:  # overwrites the term before the last
+    # T_(j+1) = 2 x T_j - T_(j-1), with x = (2 / low) S - 1, overwrites T_(j-1).
+    def recur(rows: slice) -> None:
         here = after[rows]
         here -= known[rows] @ part
         here *= 4 / low
@@ -475,7 +479,7 @@ def _combinations(
         combined += slow / np.sqrt(np.maximum(squares / (2 * k), 1))[:, None]
     combined -= share @ combined
     nodes = root[:, None] * combined
-    # rows are half a step from the nodes: their variance is that of nodes after half a step
+    # Rows are half a step from the nodes, so they have the variance of nodes after half a step.
     variance, most = np.vdot(nodes, walk @ nodes), np.vdot(nodes, nodes)
     if variance <= (1 - TUNING.spectrum.largest_gap) / 2 * most:  # no function lasts a step
         return Spectrum(np.empty(0), np.empty(0), enough, 0), combined[:, :0]
@@ -490,8 +494,8 @@ def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, flo
     """Return filtered random vectors (m, count), and 1 - mu of the k-th largest eigenvalue mu.
 
     Random vectors lose their parts along `known` eigenvectors, and along eigenvectors beyond the k
-    largest eigenvalues; the k include the known ones. The remaining parts are multiplied by exp(-t
-    (1 - mu) / 2) mu^(-1/2) at the separating time t."""
+    largest eigenvalues. The `known` eigenvectors are among the first k. The remaining parts are
+    multiplied by exp(-t (1 - mu) / 2) mu^(-1/2) at the separating time t."""
     tuning = TUNING.spectrum
     probes, vectors = (
         (v := random.standard_normal((len(known), number))) - known @ (known.T @ v)
@@ -529,6 +533,7 @@ def _angle(walk: Walk, probes: Array, count: int) -> float:
     moments = np.r_[np.vdot(probes, probes), sums] / probes.shape[1]
     moments[1::2] -= moments[1] / 2  # 2 T_a T_b is T_(a + b) and T_(a - b)
     moments[2::2] -= moments[0]
+    # The number of eigenvalues up to an angle, times pi, is a series of sines of the angle.
     j, angles = np.arange(1, len(moments)), np.linspace(0, math.pi, 1000)
     waves = np.sin(np.outer(angles, j)) @ (_damping(len(j))[1:] * moments[1:] / j)
     return float(np.interp(count * math.pi, angles * moments[0] + 2 * waves, angles))
@@ -541,6 +546,7 @@ def _chebyshev(walk: Walk, v: Array) -> Iterator[tuple[Array, Array]]:
     before, now = v, 2 * (walk @ v) - v
     tiles = row_tiles(len(v), v.shape[1], TUNING.tiles.vector_numbers)
 
+    # T_(j+1) = 2 x T_j - T_(j-1), with x = 2 S - 1, overwrites the product S T_j.
     def recur(rows: slice) -> None:
         here = after[rows]
         here *= 4

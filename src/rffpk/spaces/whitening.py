@@ -32,7 +32,7 @@ class Whitening:
     n_threads: int
     columns: Array | None = None  # (d,): indices of the columns that are used; None: all
 
-    @np.errstate(over="ignore", invalid="ignore")  # refused by name
+    @np.errstate(over="ignore", invalid="ignore")  # overflow is refused by name
     def __call__(self, X: Columns) -> Array:
         """Return the components (n, m) of the rows of X, in their dtype. O(n d m) time.
 
@@ -60,7 +60,7 @@ class Components:
     """The leading principal components of rows."""
 
     mean: Array  # (d,)
-    deviations: Array  # (m,): standard deviations over the largest one, falling
+    deviations: Array  # (m,): standard deviations over the largest, falling
     directions: Array  # (d, m): axes, divided by the largest standard deviation
     columns: Array | None = None  # (d,): indices of columns that are not all zero; None: all
 
@@ -101,32 +101,32 @@ def fit_components(
         mean = np.asarray(sum(share[tile] @ x[tile] for tile in row_tiles(*x.shape)))
         deviations, vectors = _of_dense(x, mean, root, m)
     largest = deviations[0]
-    if not table.rows_differ(x[share > 0]):
+    if not table.rows_differ(x[share > 0]):  # equal rows have one component, which is zero
         return Components(mean, np.ones(1), np.zeros((x.shape[1], 1)), columns)
     checks.check_underflow(float(largest**2), [x])
     kept = deviations >= _RESOLVED * largest
     directions = vectors[:, kept] / largest
-    if scales is not None:
+    if scales is not None:  # the components map columns that are not scaled
         mean, directions = mean / scales, scales[:, None] * directions
     return Components(mean, deviations[kept] / largest, directions, columns)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # refused by name
+@np.errstate(over="ignore", invalid="ignore")  # overflow is refused by name
 def _of_sparse(x: Columns, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
     """Compute m leading principal components of sparse rows.
 
-    `root` (n, 1) has the square roots of the shares of the rows in the total weight. Returns the
+    `root` (n, 1) has the square roots of the shares of the rows in the total weight. Return the
     standard deviations (m,), falling, and the directions (d, m)."""
     wide, matrix = x.shape[0] < x.shape[1], table.operand(x).astype(np.float64)
 
     def centered(v: Array) -> Array:  # the centered rows, times `root`, times the columns v
         return root * (matrix @ v - mean @ v)
 
-    def transposed(u: Array) -> Array:
+    def transposed(u: Array) -> Array:  # the transpose of the same matrix, times the columns u
         u = root * u
         return matrix.T @ u - np.outer(mean, u.sum(axis=0))
 
-    def squares(v: Array) -> Array:
+    def squares(v: Array) -> Array:  # the smaller of the two products of matrix and transpose
         columns = v.reshape(len(v), -1)
         products = centered(transposed(columns)) if wide else transposed(centered(columns))
         return np.asarray(products.reshape(v.shape))
@@ -138,7 +138,7 @@ def _of_sparse(x: Columns, mean: Array, root: Array, m: int) -> tuple[Array, Arr
     return deviations, vectors
 
 
-@np.errstate(over="ignore", invalid="ignore")  # refused by name
+@np.errstate(over="ignore", invalid="ignore")  # overflow is refused by name
 def _of_dense(x: Array, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
     """Compute m leading principal components of an array, as `_of_sparse` does."""
 

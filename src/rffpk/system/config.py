@@ -196,15 +196,16 @@ def available_memory() -> int:
     It is the smallest of the limits of the machine, the container and the address space."""
     limits = [_machine_memory()]
     for most, used, parts in _CGROUPS:
-        with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
+        with contextlib.suppress(OSError, ValueError):  # there is no such file, or it has "max"
             left, sizes = int(Path(most).read_text()) - int(Path(used).read_text()), {}
             if os.path.exists(parts):
                 sizes = dict(line.split() for line in Path(parts).read_text().splitlines())
-            # the system drops file pages when memory is short; a memory-mapped X has many
-            prefix = "total_" if "total_inactive_file" in sizes else ""  # v1, with groups inside
+            # The system drops file pages when memory is short, and a memory-mapped X has many. In
+            # v1, totals include the pages of inner groups.
+            prefix = "total_" if "total_inactive_file" in sizes else ""
             kinds = f"{prefix}inactive_file", f"{prefix}active_file"
             limits.append(left + sum(int(sizes.get(kind, 0)) for kind in kinds))
-    with contextlib.suppress(ImportError, OSError):  # not on Windows; elsewhere no /proc
+    with contextlib.suppress(ImportError, OSError):  # no module on Windows, or no /proc
         import resource
 
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # the limit that `ulimit -v` sets

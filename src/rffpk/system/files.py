@@ -53,7 +53,7 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
     Thus nobody sees a partial file, even after a crash of the machine. The file gets the
     permissions of the file that it replaces, or of a new file. Links are followed. A pipe or
     another device is written directly. A killed process leaves a file rffpk-... in the folder."""
-    if is_device(path):  # whose real path may be no path, such as that of /dev/fd/63
+    if is_device(path):  # the real path of a device such as /dev/fd/63 may be no path
         with open(path, "wb") as file:
             yield file
         return
@@ -73,7 +73,7 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
         with suppress(OSError):
             os.unlink(part)
         if isinstance(error, OSError) and error.filename == part:
-            error.filename, error.filename2 = path, None  # the caller knows this name alone
+            error.filename, error.filename2 = path, None  # the name that the caller knows
         raise
 
 
@@ -145,7 +145,7 @@ def files_of(X: Any) -> tuple[str, ...]:
     """Return the paths of the files behind a source or a memory map, or a list of them."""
     if isinstance(X, (list, tuple)):
         return sum(map(files_of, X), ())
-    files = getattr(X, "files", ())  # of sources, and of data sets of Arrow
+    files = getattr(X, "files", ())  # which sources, and data sets of Arrow, have
     while isinstance(X, np.ndarray):
         if isinstance(X, np.memmap) and X.filename is not None:
             return (os.fsdecode(X.filename),)

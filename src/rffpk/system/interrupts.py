@@ -40,7 +40,7 @@ def interruptible(work: float, function: Callable[..., Result], *arguments: obje
 
     try:
         handover.start(run)
-    except RuntimeError:  # no memory for the stack of a thread
+    except RuntimeError:  # there is no memory for the stack of a thread
         return function(*arguments)
     result, error = handover.take()
     if error is not None:
@@ -63,7 +63,8 @@ class Handover(Generic[Result]):
         `threading.Thread.start` waits until the thread has begun. In most versions of Python it
         waits forever if memory is too short for the first lines of the thread."""
         call = partial(_traced, function, *arguments)
-        self._process, self._call = os.getpid(), weakref.ref(call)  # which the thread alone keeps
+        # Only the thread keeps `call`: the reference is dead once the thread has ended.
+        self._process, self._call = os.getpid(), weakref.ref(call)
         _thread.start_new_thread(call, ())
 
     def give(self, item: Result) -> None:

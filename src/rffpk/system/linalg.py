@@ -42,9 +42,9 @@ def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
     n = len(matrix)
     work = TUNING.linalg.eigh_work * n**3
     first, last = options.get("subset_by_index", (0, n - 1))
-    # SciPy 1.11 asks for too little memory of order one
+    # SciPy 1.11 allocates too little memory for matrices of order one
     if work < TUNING.linalg.long_work and n > 1:
-        with contextlib.suppress(LinAlgError):  # may miss a part of multiple eigenvalues
+        with contextlib.suppress(LinAlgError):  # SciPy may miss a part of multiple eigenvalues
             values, vectors = scipy.linalg.eigh(matrix, **options)
             if len(values) == last - first + 1:
                 return values, vectors
@@ -93,6 +93,7 @@ def leading_eigenvectors(
     starts near the vector `start` (n,); the sum of the eigenvectors of a similar matrix is a good
     start. The entry of largest absolute value in each eigenvector is made positive."""
     pairs, tuning = None, TUNING.linalg
+    # `slow`: the last step of ARPACK holds the interpreter's lock too long, and gains no time
     slow = tuning.ritz_work * n * k**2 > tuning.long_work and n <= tuning.full_order * k
     if n > max(TUNING.linalg.full_below, 2 * k + 1) and not slow:
         with contextlib.suppress(ArpackError):
@@ -113,11 +114,11 @@ def _by_lanczos(
     Lanczos' method may miss copies of a multiple eigenvalue. So the result is checked and completed
     on the matrix without the known eigenvectors."""
     vector = np.random.default_rng(0).standard_normal(n)
-    if start is not None:  # without noise it could be orthogonal to a wanted eigenvector
+    if start is not None:  # without noise, `start` could be orthogonal to a wanted eigenvector
         noise = TUNING.linalg.start_noise * np.linalg.norm(start)
         vector = start + noise / np.linalg.norm(vector) * vector
     size = float(np.abs(multiply(vector)).max() / np.abs(vector).max())
-    if size == 0:  # ARPACK cannot start
+    if size == 0:  # ARPACK cannot start if the matrix is zero
         return np.zeros(k), np.eye(n, k)
     unit = 2.0 ** math.frexp(size)[1]  # ARPACK's tolerance is absolute for small values
 
@@ -131,7 +132,7 @@ def _by_lanczos(
         LinearOperator((n, n), matvec=f, dtype=np.float64) for f in (scaled, rest)
     )
     values, vectors = eigsh(operator, k=k, which="LA", v0=vector, **RANDOM)
-    for _ in range(k):
+    for _ in range(k):  # add missed eigenvalues, which exceed the least result
         beyond = values.min() + _APART * np.abs(values).max()
         if ritz_values(rest, n, TUNING.linalg.check_steps, seed=1)[-1] <= beyond:
             break
@@ -158,7 +159,7 @@ def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
     address = int(pointer_of(capsule.function, capsule.signature.encode()))
     routine = CFUNCTYPE(None, *[c_void_p] * 9)(address)
 
-    def decomposed() -> Array:  # it holds all arrays, however long it runs
+    def decomposed() -> Array:  # refers to all arrays, so that they live until LAPACK returns
         triangle = np.array(M, dtype=np.float64, order="F")
         upper = np.full(1, "U", "S1")
         arrays = upper, order, triangle, order, pivots, rank, tolerance, work, info
@@ -182,9 +183,9 @@ def ritz_values(
     projected = np.zeros((len(basis), len(basis)))
     for step in range(len(basis)):
         v = v - basis.T @ (basis @ v)
-        v = v - basis.T @ (basis @ v)  # twice is enough
+        v = v - basis.T @ (basis @ v)  # again, for what rounding has left
         norm = np.linalg.norm(v)
-        if not norm > 0:
+        if not norm > 0:  # the basis spans all further products
             return np.asarray(eigh(projected[:step, :step])[0])
         basis[step] = v / norm
         v = multiply(basis[step])

@@ -73,6 +73,7 @@ class Progress:
     """Reports the passes or iterations of a fit, as the parameter `verbose` of a model says."""
 
     def __init__(self, estimator: Any, name: str, verbose: int, task: Any = None) -> None:
+        """Begin a report. `name` begins its lines, and callbacks get `estimator` and `task`."""
         self._estimator, self._name, self._verbose, self._task = estimator, name, verbose, task
         self._logged = LOGGER.isEnabledFor(logging.DEBUG)
         self._begun = self._last_end = self._last_shown = time.perf_counter()
@@ -86,7 +87,7 @@ class Progress:
         """Report a pass or an iteration to callbacks, the logger and the terminal.
 
         `record` is its entry in `history_`."""
-        if self._task is not None:
+        if self._task is not None:  # for callbacks, a pass is a task that begins and ends here
             task = self._task.subcontext(task_name=record["stage"])
             task.call_on_fit_task_begin(estimator=self._estimator)
             task.call_on_fit_task_end(estimator=self._estimator, metadata={"record": record})
@@ -139,6 +140,7 @@ class Progress:
         """Estimate the seconds left from the mean time of ended starts; 0 before the first ends."""
         if not self._ended:
             return 0.0
+        # samples that are still to be fitted: all of them while starts run, else the larger samples
         later = [n for n in self.later if n > rows or self._ended < self.n_starts]
         mean = (self._last_end - self._begun) / self._ended
         starts = mean * (self.n_starts - self._ended) - (now - self._last_end)

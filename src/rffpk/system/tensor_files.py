@@ -208,6 +208,6 @@ def _array(name: str, entry: dict[str, Any], part: Array) -> Array:
     try:
         if sizes and len(shape) <= _MAX_DIMENSIONS:
             return part.view(dtype).reshape(shape)
-    except (ValueError, OverflowError):  # not so many bytes, or zero times a very large number
+    except (ValueError, OverflowError):  # a shape of another size, or of zero and a huge number
         pass
     raise ModelFileError(f"has an array {name!r} of {len(part)} bytes of shape {shape!r}.")

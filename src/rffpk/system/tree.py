@@ -28,7 +28,7 @@ def ward(gaps: Array, masses: Array) -> NDArray[np.float64]:
     clusters. Each line has the indices of two merged clusters, a height, and a number of leaves.
     The height is (2 a b/(a + b))^(1/2) times the distance of the centroids, with masses a and b.
     O(k^2) time and memory."""
-    # each merged cluster is named by one of its clusters
+    # in `merges`, a merged cluster has the index of one of its clusters
     merges, squares = config.backend().ward_mergers(gaps, _positive(masses))
     heights = np.sqrt(np.maximum(squares, 0))
     k, order = len(merges) + 1, np.argsort(heights, kind="stable")
@@ -57,7 +57,7 @@ def groups(linkage: Array, n: int) -> NDArray[np.int32]:
     Groups are numbered in the order of their first clusters."""
     k = len(linkage) + 1
     roots, pairs = [*range(2 * k - n)], linkage[: k - n, :2].astype(np.intp).tolist()
-    for step in reversed(range(k - n)):
+    for step in reversed(range(k - n)):  # each step passes the root of a merger to both parts
         i, j = pairs[step]
         roots[i] = roots[j] = roots[k + step]
     _, first, group = np.unique(roots[:k], return_index=True, return_inverse=True)
@@ -80,6 +80,7 @@ def merged(points: Array, masses: Array, n: int) -> NDArray[np.int32]:
     left, group, count = max(n, TUNING.tree.whole), np.empty(k, dtype=np.int32), 0
     lowest = np.argsort(heights, kind="stable")[: k - left]
     mergers = np.bincount(of_block[lowest], minlength=len(trees))
+    # each merger that is taken leaves one cluster less in its block
     for index, tree, here in zip(blocks, trees, [*map(len, blocks)] - mergers):
         group[index] = count + groups(tree, here)
         count += here
@@ -106,7 +107,7 @@ def _blocks(points: Array, index: Array) -> list[Array]:
         return [index]
     x = points[index] - points[index].mean(axis=0)
     along = x[(x**2).sum(axis=1).argmax()]
-    for _ in range(TUNING.tree.iterations):
+    for _ in range(TUNING.tree.iterations):  # power iterations, for this direction
         along = x.T @ (x @ along)
         along /= max(float(np.linalg.norm(along)), np.finfo(float).tiny)
     first, second = np.array_split(np.argsort(x @ along, kind="stable"), 2)
