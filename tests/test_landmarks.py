@@ -164,6 +164,24 @@ def test_tight_clusters_far_apart_keep_their_weights(implementation):
     assert_allclose(dense(at, weights, 30), definition(x, landmarks), atol=1e-5)
 
 
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_a_tree_finds_the_neighbours_of_passes(dtype, n_threads, tuning):
+    points, x = (np.random.default_rng(i).standard_normal((900, 3)).astype(dtype) for i in (0, 1))
+    found = [Neighbourhoods(points, r, 0.0, n_threads) for r in (1, 5, 80)]
+    expected = [each._nearest(x) for each in found]
+    tuning(search__tree_landmarks=900)
+    for each, known in zip(found, expected):
+        for part, same in zip(each._nearest(x), known):
+            assert_array_equal(part, same)
+
+
+def test_distances_that_overflow_are_named_behind_a_tree_too(tuning):
+    tuning(search__tree_landmarks=1)
+    X = 1e160 * np.random.default_rng(0).standard_normal((300, 2))
+    with pytest.raises(ValueError, match="overflow"):
+        Neighbourhoods(X, 5, 1.0, 1).weights(X)
+
+
 @pytest.mark.parametrize("d", [3, 40])
 @pytest.mark.parametrize("r", [1, 5, 80])
 def test_neighbours_within_tight_groups_are_found(isa, dtype, r, d):

@@ -124,7 +124,7 @@ def recall(index, nodes, rows):
 @pytest.mark.parametrize("n", [19_999, 20_000])
 @pytest.mark.parametrize(
     ("d", "apart", "least"),
-    [(2, 0.0, 0.98), (8, 0.0, 0.97), (20, 2.0, 0.97), (50, 1.0, 0.75), (100, 2.0, 0.8)],
+    [(8, 0.0, 0.97), (20, 2.0, 0.97), (50, 1.0, 0.75), (100, 2.0, 0.8)],
 )
 def test_few_rows_are_all_compared_and_of_many_most_neighbours_are_found(n, d, apart, least):
     nodes = gaussians(n, min(d, 50), apart=apart)
@@ -139,12 +139,12 @@ def test_few_rows_are_all_compared_and_of_many_most_neighbours_are_found(n, d, a
     assert recall(index, nodes, rows) >= (1 - 1e-9 if n < 20_000 else least)
 
 
-def test_sparse_rows_and_many_neighbours_have_no_cells(tuning):
+def test_sparse_rows_few_columns_and_many_neighbours_have_no_cells(tuning):
     tuning(search__cell_landmarks=500)
-    few, many = gaussians(600, 1), gaussians(600, 5)
+    few, many = gaussians(600, 4), gaussians(600, 5)
     nodes, most = gaussians(2000, 5), TUNING.search.cell_visits * TUNING.search.cell_points // 4
     for rows, count, there in (
-        (few, None, True), (many, None, True), (sparse_rows(csr_array(many)), None, False),
+        (few, None, False), (many, None, True), (sparse_rows(csr_array(many)), None, False),
         (nodes, most, True), (nodes, most + 1, False),
     ):  # fmt: skip
         found, *_ = mutual_neighbours(rows, np.ones(rows.shape[0]), NeighbourCount(count), 1)

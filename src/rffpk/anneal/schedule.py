@@ -202,11 +202,7 @@ def cost_of_start(level: Level, state: State, start: Start, end: StartEnd) -> tu
 def anneal(
     level: Level, state: State, start: Start, best: float = math.inf
 ) -> tuple[State, StartEnd]:
-    """Make the stages of a start; `best` is the least cost at which another start ended.
-
-    An annealed start lowers the exponent, and a last stage goes on until convergence: in the hard
-    limit, or at the exponent that was reached. A start that is not annealed makes hard passes. If
-    memberships stay soft, passes at the final exponent follow. Return the state and the end."""
+    """Make the stages of a start; `best` is the least cost at which another start ended."""
     schedule = start.schedule
     tol = schedule.tol if schedule.exact else max(schedule.tol, TUNING.schedule.coarse_tol)
     most, exact = schedule.max_iter, schedule.exact

@@ -327,6 +327,13 @@ class Neighbourhoods:
                 index[short] = replace(self, cells=None).chosen(X[short])
             return index
         tuning, m, (n, d) = TUNING.search, len(self.landmarks), X.shape
+        if d <= tuning.tree_columns and n >= tuning.tree_rows and m >= tuning.tree_landmarks:
+            from scipy.spatial import KDTree
+
+            tree = KDTree(self.landmarks)
+            index = tree.query(X, np.arange(1, self.r + 1), workers=self.n_threads)[1]
+            # if squares overflow, there is no neighbor; they are refused by name later
+            return np.minimum(index, m - 1).astype(np.int32)
         if self.r <= MOST_NEIGHBOURS:
             nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
             is_large = d >= tuning.single_columns and m >= tuning.single_landmarks
@@ -483,11 +490,11 @@ def mutual_neighbours(
 def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
     """Return cells of the nodes, and the cells near each node, or None and None.
 
-    Return None twice if a search without cells is faster: with few nodes, sparse rows, or so many
-    neighbors r that most are in other cells."""
+    Return None twice if a search without cells is faster: with few nodes or columns, sparse rows,
+    or so many neighbors r that most are in other cells."""
     tuning = TUNING.search
     most = tuning.cell_visits * tuning.cell_points // 4
-    if table.skip_zeros(nodes) or r > most:
+    if table.skip_zeros(nodes) or nodes.shape[1] <= tuning.tree_columns or r > most:
         return None, None
     largest = np.finfo(nodes.dtype).max
     if len(nodes) < tuning.cell_landmarks or not 4 * table.squared_norms(nodes).max() < largest:
