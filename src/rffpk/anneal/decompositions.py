@@ -238,7 +238,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
 
     lambda_max is the largest eigenvalue of the mean of zz'. The vectors z have length one, and
     point from rows to their nearest centroids in theta (k, F). Evenly spaced rows of positive
-    weight are taken. The result is -inf if they all lie on centroids (docs/math.md, section 8)."""
+    weight are taken. The result is -inf if all rows lie on centroids (docs/math.md, section 8)."""
     rows, tuning = replace(rows.counted(), eta=None), TUNING.sampling
     most = tuning.exponent_rows
     if not rows.sparse_columns:  # more rows if they are narrow, fewer if they are very wide
@@ -246,6 +246,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
         most = min(most, tuning.wide_numbers // theta.shape[1] + 1)
     rows = rows if rows.n <= most else rows.take(np.arange(0, rows.n, -(-rows.n // most)))
     p = rows.weight.astype(np.float64)
+    # a critical exponent is 1 - d/2, and -(1 + d)/2 is lower by BELOW = 3/2
     if rows.sparse_columns:
         labels = one_pass(rows, theta, -math.inf, want=("labels",))[1]["labels"]
         return exponent_of_gram(_sparse_residuals(rows, theta, labels), p) - BELOW

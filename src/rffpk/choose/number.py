@@ -210,8 +210,8 @@ def _of_rows(
     """Score numbers of clusters of a sample of rows by all three criteria.
 
     `table` computes the columns from the views. `alone` is True if it is the only table, so that
-    its sums are not compared with sums of other tables. `before` is the evidence of a first look at
-    a smaller sample; None: this is the first look."""
+    its scores are not compared with scores of other tables. `before` is the evidence of a first
+    look at a smaller sample; None: this is the first look."""
     tuning, look = TUNING.number, int(before is not None)  # the second look takes more rows
     if before is None:
         table = _leading(sample, table, random, n_threads)
@@ -241,9 +241,11 @@ def _of_rows(
         *of_graph[1:], tuning.most_clusters, n_threads, DiffusionSpec(), most_times=times,
         whitened_for=tuning.whitened_for,
     )  # fmt: skip
-    # the share of rows in clusters of few rows, unless the graph has all rows of the tree
-    seen = 0.0 if len(of_graph[0]) == len(of_tree[0]) else rare if before is None else before.rare
-    if seen <= tuning.too_rare and np.argmax(_total(heights, modes)) <= tuning.graph_clusters:
+    # a graph of fewer rows than the tree may miss small clusters
+    missed = rare if before is None else before.rare
+    if len(of_graph[0]) == len(of_tree[0]):
+        missed = 0.0
+    if missed <= tuning.too_rare and np.argmax(_total(heights, modes)) <= tuning.graph_clusters:
         # rows on a sphere are not whitened
         options = [each for each in tuning.graphs if not (spherical and each[0])]
         gaps = _gaps_of_graphs(graphs, options, heights, modes, alone, random)
@@ -502,15 +504,15 @@ def rare_share(distances: Array) -> float:
 def intrinsic_dimension(distances: Array, first: int, last: int) -> float:
     """Estimate the dimension of the data around the rows, from distances to their neighbors.
 
-    `distances` (n, r) rise along each row. The distances to the neighbors number `first` + 1 to
-    `last` are used. Levina, Bickel: Maximum likelihood estimation of intrinsic dimension. NeurIPS
-    2004."""
+    `distances` (n, r) rise along each row. Columns `first` + 1 to `last` are used. Levina, Bickel:
+    Maximum likelihood estimation of intrinsic dimension. NeurIPS 2004."""
     last = min(last, distances.shape[1] - 1)
     number = np.arange(first + 1, last)  # j, the number of a neighbor; `last` is l
-    some = distances[distances[:, min(first + 1, last)] > 0]
-    if not len(number) or not len(some):
+    apart = distances[distances[:, min(first + 1, last)] > 0]
+    if not len(number) or not len(apart):
         return 1.0
-    # in d dimensions d log(T_l / T_j) has the mean 1/j + ... + 1/(l - 1)
+    # T_j is the distance to neighbor j: in d dimensions the mean of d log(T_l / T_j) is
+    # 1/j + ... + 1/(l - 1)
     expected = np.cumsum(1 / np.arange(last - 1, 0, -1))[::-1][number - 1].mean()
-    found = float(np.log(some[:, last : last + 1] / some[:, number]).mean())
+    found = float(np.log(apart[:, last : last + 1] / apart[:, number]).mean())
     return float(expected) / found if found > 0 else 1.0

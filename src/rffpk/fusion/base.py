@@ -70,8 +70,8 @@ def cluster(
 ) -> None:  # fmt: skip
     """Run annealed k-means with restarts on `embedding_`, and set the fitted attributes.
 
-    If clusters are missing, the warning names the first of `causes` that applies. Causes in the
-    embedding come after them."""
+    If clusters are missing, the warning names the first cause that applies: `causes` are tried
+    first, and then causes in the embedding."""
     seed, rows = random.randint(2**31 - 1), _prepared(model, model.embedding_)
     model._clusterer = PowerKMeans(k, n_init=model.n_init, random_state=seed, n_jobs=model.n_jobs)
     fit_model(

@@ -218,9 +218,10 @@ FINITE = (
 
 
 def _labels_beside(x: Any) -> tuple[int, ...]:
-    """Return the positions in a list of its first vector and its first table, else ().
+    """Return the positions of the first vector and the first table of a list that has both.
 
-    Return () also if the vector is None in all rows, because it may be a view that rows lack."""
+    The vector may be labels. Return () for anything else, and if the vector is None in all rows: it
+    may be a view that rows lack."""
     sizes = [containers.dimensions(part) for part in x] if containers.is_list_of_views(x) else []
     if 1 not in sizes or all(value is None for value in x[sizes.index(1)]):
         return ()

@@ -111,9 +111,9 @@ class LandmarkParts(NamedTuple):
 def parts_of(marks: Landmarks, x: Array) -> LandmarkParts | None:
     """Cut ordered landmarks into parts that the core compares together.
 
-    If coordinates change seldom, parts are also cut where coordinates change, so that each part has
-    common coordinates. Return None where parts save no time: for few rows, few landmarks or many
-    columns."""
+    `marks.coordinates` has a row for each landmark. If neighboring landmarks seldom differ in it, a
+    part also ends wherever they differ, so that all landmarks of a part have one row in common.
+    Return None where parts save no time: for few rows, few landmarks or many columns."""
     m, tuning = len(marks.points), TUNING.passes
     if m < LEAST_ORDERED or len(x) < tuning.ordered_rows or x.shape[1] > tuning.ordered_columns:
         return None

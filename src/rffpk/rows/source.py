@@ -87,8 +87,9 @@ class Stream:
     def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:
         """Call `visit(block, shared, result)` for each block in turn, and return the last result.
 
-        `result` is what `visit` returned for the block before, and None for the first block. On a
-        cluster partitions are visited separately, and `add` combines their results."""
+        `result` is what `visit` returned for the block before, and None for the first block. Each
+        visit gets `shared`. Workers of Dask visit each partition separately, and `add` combines
+        the results of the partitions."""
         found = None
         for part in self.blocks():
             found = visit(part, shared, found)

@@ -264,8 +264,9 @@ def is_costly(graph: Graph, wanted: Wanted) -> bool:
     The result is False if no filter runs: for random combinations, unused graphs, and graphs with
     at least as many kept components as clusters. It is also False for exact eigenvectors, which
     users see: they are computed on all rows at any cost."""
-    n_kept, is_shown = graph.parts.n_kept, wanted.use == "if shown"
-    is_filtered = wanted.use == "always" or (is_shown and graph.parts.show_clusters(wanted.k))
+    n_kept, if_shown = graph.parts.n_kept, wanted.use == "if shown"
+    is_filtered = wanted.use == "always" or (if_shown and graph.parts.show_clusters(wanted.k))
+    # without `mass` the graph has few nodes, the landmarks
     if graph.mass is None or wanted.exact or not is_filtered or n_kept >= max(wanted.k, 2):
         return False
     tuning = TUNING.spectrum

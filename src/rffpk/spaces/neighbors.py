@@ -186,10 +186,10 @@ class Neighbourhoods:
         return more._matrix(z, index)
 
     def mapped(self, matrix: Array, X: Columns) -> Landmarks | None:
-        """Return the map with which passes over X compute the combinations, or None.
+        """Return the map by which passes over X compute `combinations` of a matrix, or None.
 
-        Return None if passes cannot compute combinations: with too many neighbors, with radii, with
-        sparse rows, or with a bandwidth that is zero in the dtype of X."""
+        Passes cannot compute them with too many neighbors, with radii, with sparse rows, or with a
+        bandwidth that is zero in the dtype of X."""
         many = self.r > MOST_NEIGHBOURS or self.radii is not None
         if many or table.skip_zeros(X, self.landmarks) or self.bandwidth < np.finfo(X.dtype).tiny:
             return None
