@@ -72,8 +72,8 @@ class Ending:
 
         Two clusters coincide if their memberships agree to one percent. They also coincide if
         their centroids are close, compared with the distances of their rows. The second test does
-        not depend on rows that are far, or equally far, from all centroids. O(k^2 m) time, in
-        products."""
+        not depend on rows that are far, or equally far, from all centroids. `flat` is set if all
+        pairs of clusters coincide. O(k^2 m) time, in products."""
         counts, columns = np.bincount(labels, minlength=self.k), np.ascontiguousarray(u.T)
         costs = np.bincount(labels, squares[np.arange(len(labels)), labels], self.k)
         lengths = np.einsum("ji,ji->j", columns, columns)
@@ -82,6 +82,7 @@ class Ending:
             # mean squared distances of the rows of two clusters from their centroids
             mean = (costs + costs[part, None]) / np.maximum(counts + counts[part, None], 1)
             sums = lengths + lengths[part, None]
+            # the squared distance of two membership columns, against their squared norms
             same = sums - 2 * (columns[part] @ u) <= 0.01**2 * sums
             same |= gaps(part) <= _COINCIDENT * mean
             first[part] = (same & (counts > 0)).argmax(axis=1)  # first cluster that coincides
@@ -102,8 +103,9 @@ def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:
 def rows_of_clusters(labels: Array, k: int) -> Array:
     """Return the indices of some rows of each cluster, evenly spaced among the rows of the cluster.
 
-    `labels` (n,) are the clusters of the rows. Every step-th row of a cluster is returned, where
-    the step depends on the size of the cluster."""
+    `labels` (n,) are the clusters of the rows. Every step-th row of a cluster is returned. The
+    step grows with the cluster, so that at most about `TUNING.sampling.warned_rows` / k are
+    returned of each."""
     counts = np.bincount(labels, minlength=k)
     # the place of each row among the rows of its cluster
     places = np.empty(len(labels), dtype=np.intp)
@@ -129,7 +131,7 @@ def few_rows(
     rows = _n_distinct(views)
     what = "distinct row" if rows == 1 else "distinct rows"
     what += "" if counted is None else f" {which}"
-    # times zero, the message is empty
+    # times False, the message is empty
     return f"{name} has {rows} {what}; take n_clusters <= {max(rows, least)}." * (rows < k)
 
 

@@ -40,7 +40,7 @@ def exponent_of_rows(rows: Rows) -> float:
     stays_sparse = rows.sparse_columns and not unit and rows.eta is None
     if rows.sparse_columns and not stays_sparse:
         # dense rows with the same inner products take the place of sparse rows
-        center = 0 * rows.shift if unit else rows.shift
+        center = 0 * rows.shift if unit else rows.shift  # mu is not shifted
         inner = gram(features, center)
         values, vectors = eigh((inner + inner.T) / 2)
         features = vectors * np.sqrt(np.maximum(values, 0))  # their inner products are `inner`
@@ -62,7 +62,7 @@ def exponent_of_rows(rows: Rows) -> float:
                 z = _about(z, (p @ z) / _weights(p, present), present)
             exponent = critical_exponent(z, p, present)
         else:
-            eta = rows.combined(rows.eta)
+            eta = rows.combined(rows.eta)  # reference distance of all views together
             eta = eta if present is None else eta[:, 0]
             exponent = typical_critical_exponent(z, p, eta, rows.m, present)
     return exponent if math.isfinite(exponent) else 0.0
@@ -74,7 +74,7 @@ def unit_critical_exponent(x: Array, p: Array) -> float:
     The rows have the weights p (n,). The exponent is s_c = 1 - 1/(2 lambda_max) (docs/math.md,
     section 8). The centroids merge at mu = c/||c|| with the mean c, and move orthogonally to mu.
     lambda_max is the largest eigenvalue of sum p tt'/||x - mu||^2 / (||c|| sum p) with t = x -
-    (x'mu) mu."""
+    (x'mu) mu. The result is 0.5 if c is nearly zero, and -inf if all rows are multiples of mu."""
     center = (p @ x) / p.sum()
     length = float(np.linalg.norm(center))
     if length < 1e-6:  # the merged state is unstable at every s < 0
@@ -116,7 +116,8 @@ def critical_exponent(z: Array, p: Array, present: Array | None) -> float:
 def _weights(p: Array, present: Array | None) -> Array:
     """Return the total weight (F,) of the rows that have each feature.
 
-    Without a mask `present` (m, F), return the total weight of all rows, a scalar."""
+    Features that no row has get 1, because callers divide by the result. Without a mask `present`
+    (m, F), return the total weight of all rows, a scalar."""
     if present is None:
         return np.asarray(p.sum())
     weights = p @ present
@@ -180,7 +181,7 @@ def typical_critical_exponent(
         if not q.any():  # every row is noise
             return -math.inf
         center, before = (q @ features) / _weights(q, present), center
-        if ((center - before) ** 2).sum() <= 1e-16 * np.max(eta):
+        if ((center - before) ** 2).sum() <= 1e-16 * np.max(eta):  # the mean has converged
             break
     z, kept = _directions(_about(features, center, present), p)
     if not len(z):
@@ -193,7 +194,7 @@ def typical_critical_exponent(
     P = m / (m - 1) * (z.T * (q * (1 - u))) @ z
     try:
         root = np.linalg.cholesky(np.eye(len(P)) / 2 - P)
-    except np.linalg.LinAlgError:
+    except np.linalg.LinAlgError:  # P has an eigenvalue of 1/2 or more
         return 0.5
     # with A = root^-1 z' (q u)^(1/2), (I/2 - P)^-1 R has the eigenvalues of AA'
     growth = _largest_squared_singular_value(
@@ -257,7 +258,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     if present is not None:
         z[~present] = 0
     z = rows.scaled(z)
-    if present is None and 2 * len(z) < z.shape[1]:
+    if present is None and 2 * len(z) < z.shape[1]:  # the products of rows are a small matrix
         return exponent_of_gram(z @ z.T, p) - BELOW
     return critical_exponent(z, p, present) - BELOW
 
@@ -269,7 +270,7 @@ def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
     used, index = np.unique(labels, return_inverse=True)
     centers, x, shift = theta[used], rows.xs[0], rows.shift.astype(np.float64)
     cross = (operand(x) @ centers.T - centers @ shift)[:, index]
-    # (x - c)'(y - d) = x'y + (c'd - x'd - c'y), for rows x and y less the shift
+    # (x - c)'(y - d) = x'y + (c'd - x'd - c'y), for rows x and y less the shift; `cross` has x'd
     apart = (centers @ centers.T)[np.ix_(index, index)] - cross - cross.T
     return np.asarray(gram(x, shift) + apart)
 
@@ -300,7 +301,8 @@ def compressed(
     """Return the rows with the principal components of each view as features, or None.
 
     None means that the search should use the rows as they are. Either components would take more
-    than half of their memory, or the decompositions would take longer than a search.
+    than half of their memory, or the decompositions would take longer than a search. None is also
+    returned for one cluster, few features, streams, rows that lack views, and unstored features.
 
     `hard`: starts are compared by the hard objective, for which fewer components of one view
     suffice. `single`: the result is in single precision, which halves the time of a pass over
@@ -347,6 +349,7 @@ def _pays(rows: Rows, k: int, hard: bool) -> bool:
     Both times are estimated by their arithmetic. `hard`: starts are compared by the hard objective,
     so the leading components may be enough."""
     tuning = TUNING.components
+    # the number of `rows_of_components` of each view
     sizes = [min(rows.n, tuning.numbers // F) for F in rows.widths]
     if hard and k > min(*sizes, *rows.widths):  # so many clusters need all components
         return False
@@ -356,7 +359,7 @@ def _pays(rows: Rows, k: int, hard: bool) -> bool:
         # compute all components, or only the components that k clusters need
         takes_all = not hard or needed > tuning.leading_part * m
         part = tuning.all_work * m**3 if takes_all else tuning.leading_work * m**2 * needed
-        cost += 2.0 * n * F * m + part
+        cost += 2.0 * n * F * m + part  # products of columns or rows, and eigenvectors
     # a search makes some 300 passes
     search = 300 * rows.n * sum(rows.widths) * (4.0 * k + TUNING.storage.read_cost)
     return (tuning.margin if hard else tuning.views_margin) * cost <= search
@@ -423,9 +426,10 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
     rounding = len(gram) * np.finfo(float).eps * total
     # components are left out if their squares together are at most this
     negligible = max(TUNING.components.left_out * _cost_of_draws(rows_used, view, k), rounding)
+    # the least number of components that leave out at most this
     r = 1 + int((total - np.cumsum(squares) > negligible).sum())
     squares, basis = squares[:r], vectors[:, :r]
-    if z is not None:
+    if z is not None:  # eigenvectors of the products of rows become directions of features
         lengths = np.sqrt(squares)  # zero if all rows are equal
         basis = z.T @ (basis / np.where(lengths > 0, lengths, 1))
     whole = rows.xs[view]
@@ -439,7 +443,8 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
 def rows_of_components(rows: Rows, view: int) -> Rows:
     """Return the rows that components of a view are computed from.
 
-    The result has all rows, or a random sample of at most `TUNING.components.numbers` numbers."""
+    The result has all rows, or a random sample of at most `TUNING.components.numbers` numbers. Each
+    call draws the same sample."""
     most = TUNING.components.numbers // rows.widths[view]
     if rows.n <= most:
         return rows
@@ -451,7 +456,7 @@ def rows_of_components(rows: Rows, view: int) -> Rows:
 def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
     """Return the hard objective in one view with k rows as centroids, drawn as by k-means++.
 
-    It is estimated on a sample of the rows."""
+    It is estimated on at most 4 k rows of positive weight, and zero if there are at most k."""
     random, index = np.random.RandomState(0), np.flatnonzero(rows.weight)
     n, most = len(index), 4 * k
     if n > most:
@@ -463,7 +468,7 @@ def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
     columns = column_rows(seeds, ones(len(seeds)), rows.n_threads)
     drawn = Draws(columns, seeds, some.weight, k, random)
     drawn.see_added()
-    return float((some.weight * drawn.nearest).sum()) * n / len(index)
+    return float((some.weight * drawn.nearest).sum()) * n / len(index)  # of all n rows
 
 
 def components_for_clusters(
@@ -513,7 +518,8 @@ def _enough(squares: Array, total: float, k: int) -> int:
     """Return how many principal components the hard objective of k clusters needs.
 
     `squares` (r,) are the variances of the leading components, and `total` is the variance of all.
-    No partition into k clusters costs less than the variance beyond the first k - 1 components.
-    Components whose variance is small in comparison are not needed."""
+    No partition into k clusters costs less than the variance beyond the first k - 1 components. A
+    component is needed if k - 1 times its variance exceeds a small part of this cost,
+    `TUNING.components.change`. The result is at least 1."""
     least = max(total - squares[: k - 1].sum(), 0.0)
     return max(1, int(((k - 1) * squares > TUNING.components.change * least).sum()))

@@ -164,7 +164,7 @@ class FeatureData:
             else:
                 features = passes.some_features(rows)
                 drawn = starts.merged_centroids(rows, features, k, random) if merges else None
-                if drawn is None:
+                if drawn is None:  # not to be merged, or too few rows or too little memory
                     drawn = starts.seed_centroids(rows, features, k, init, random)
                 # sparse columns are not shifted: the shift is a part of centroids alone
                 theta = drawn - rows.shift if rows.sparse_columns else drawn
@@ -236,7 +236,7 @@ class FeatureData:
         if not isinstance(self.init, str) or level.rows.present is not None or none_far:
             return None
         seen = self.base if self.samples else self.pilot
-        if self.components is not None:
+        if self.components is not None:  # computed from a part of the rows, perhaps
             decomposed = decompositions.rows_of_components(self.base, 0)
             seen = min(seen, decomposed, key=lambda rows: rows.n)
         return seen if seen.n < level.rows.n else None
@@ -254,6 +254,7 @@ class FeatureData:
         centers = _without_rounding(centers) if rows.unit_centroids else centers
         theta = centers.astype(np.float64) - rows.shift
         soft, hard, inertia, labels = _evaluated(self, rows, theta, end.s, write)
+        # passes over new rows are made at s; memberships of the fit have `exponent`
         s, last = (-math.inf, hard) if hard_end else (end.s, soft)
         exponent = _soft_exponent(self, rows, theta, end.s) if hard_end else end.s
         penalty = self.objective.penalty(rows.alpha, level.rows.total_weight)
@@ -295,7 +296,10 @@ Metric = Literal["euclidean", "cosine"]
 
 
 def maps_of(metric: Any, whitening: Any) -> Maps:
-    """Check the parameters `metric` and `whitening`; return the maps of a model of one view."""
+    """Check the parameters `metric` and `whitening`; return the maps of a model of one view.
+
+    With a `whitening`, rows are whitened. Otherwise they are scaled to length one for the cosine
+    metric, or used as they are."""
     checks.check_choice(metric, "metric", get_args(Metric))
     if whitening is not None:
         checks.check_real(whitening, "whitening", 0, 1, also="None")
@@ -319,7 +323,10 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
 
 
 def _checked_init(problem: Problem, opened: Opened, rows: Rows, mapping: Mapping, k: int) -> Any:
-    """Check the parameter `init`; return a name, a callable, or centroids (k, F)."""
+    """Check the parameter `init`; return a name, a callable, or centroids (k, F).
+
+    An array has centroids. If views are mapped, it has k rows, and their features are returned.
+    Other arrays, such as memberships, are converted by `problem.given`."""
     init = problem.search.init
     if isinstance(init, str) or callable(init):
         return init
@@ -348,7 +355,7 @@ def _samples(problem: Problem, sample: Opened, rows: Rows, mapping: Mapping, k: 
 
     The list is empty if the starts run on all rows. Views of `rows` with stored features are cut
     into samples as they are, so that no map runs twice."""
-    # the rows of a stream have no columns in memory
+    # Some features are stored. The rows of a stream have no columns in memory.
     if rows.stream is None and len(rows.computed) < len(mapping.mapped):
         xs, maps = [*rows.xs], [*rows.maps]
         for i in rows.computed:
@@ -365,7 +372,8 @@ def _samples(problem: Problem, sample: Opened, rows: Rows, mapping: Mapping, k: 
 def _soft_exponent(data: FeatureData, rows: Rows, theta: Array, s: float) -> float:
     """Return the exponent of memberships after a hard end, from the shape of the clusters.
 
-    The result is s if all rows lie on centroids."""
+    On mapped features it is at least `least_exponent` of the problem. The result is s if all rows
+    lie on centroids."""
     calibrated = decompositions.exponent_of_memberships(
         replace(data.pilot, alpha=rows.alpha), theta
     )

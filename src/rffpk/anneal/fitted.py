@@ -63,7 +63,8 @@ class Pass:
     def distances(self) -> Array:
         """Return Euclidean distances (n, k) of the rows from the centroids.
 
-        If views are missing, squared distances are weighted means over the views of each row."""
+        If views are missing, squared distances are weighted means over the views of each row. The
+        squared distances in `outputs` are overwritten."""
         rows, squares = self.rows, self.outputs["distances"]
         if rows.present is not None:
             squares /= rows.combined(np.ones(len(rows.xs))).astype(squares.dtype)
@@ -90,9 +91,9 @@ class CentroidModel:
         """Make a pass over checked tables and weights at the exponent s.
 
         `want` names outputs of each row, as in `passes.one_pass`. If it is empty, noise points get
-        weight zero, so that the sums leave them out. `typical`: use the typicality of the
-        objective. `whole`: keep empty columns of sparse rows, so that the sums have all
-        features."""
+        weight zero, so that the sums leave them out. Otherwise they get the label -1 and zero
+        memberships. `typical`: use the typicality of the objective. `whole`: keep empty columns of
+        sparse rows, so that the sums have all features."""
         fitted = self.fitted
         views = mapped_views(fitted.maps, self.views, xs)
         columns, maps = map(list, zip(*self.storage.landmark_views(views, self.n_threads)))
@@ -187,7 +188,7 @@ class CentroidModel:
         parts = ((part.tables[0], chosen - part.begin) for part in new)
         rows = table.concatenated([x[at[(at >= 0) & (at < len(x))]] for x, at in parts])
         rows = table.unit_rows(rows) if is_cosine else rows
-        places = [np.searchsorted(chosen, index) for index in spread]
+        places = [np.searchsorted(chosen, index) for index in spread]  # indices in `rows`
         return [
             int(index[_middle(rows[at])]) if len(at) else None for index, at in zip(spread, places)
         ]
@@ -207,6 +208,7 @@ class CentroidModel:
         running = RunningSums(discount * running.N + N, discount * running.G + sums.G, running.s)
         theta = self.centers.astype(np.float64) - shift
         moved = rows.centroids(replace(sums, N=running.N, G=running.G), theta)
+        # centroids of rows of length one have length one
         if isinstance(self.fitted.maps[0], UnitRows):
             moved = onto_sphere(moved, theta, shift, 0.0)
         return (moved + shift).astype(self.centers.dtype), running, visit.outputs["labels"]
@@ -371,4 +373,5 @@ def gaps_to_centroids(products: Iterable[Array], squares: Array, alpha: Array) -
 def memberships_at(squares: Array, s: float, dtype: Any) -> Array:
     """Return memberships (n, k) from squared distances (n, k), at the exponent s."""
     shares = hard_weights(squares) if math.isinf(s) else power_weights(squares, s)
+    # the third result has the memberships
     return shares[2].astype(dtype, copy=False)

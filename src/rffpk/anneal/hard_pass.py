@@ -107,7 +107,7 @@ def undecided(
         lower -= most_others[at]
         lower *= 1 - 2 * eps
         np.maximum(lower, 0, out=lower)
-        active[part] = ~(lower > upper)
+        active[part] = ~(lower > upper)  # also if a bound is NaN
     return active
 
 
@@ -121,6 +121,7 @@ def rounding_errors(rows: Rows, theta: Array) -> Errors:
     if rows.sparse_columns:  # products use the unshifted rows
         terms = int(np.diff(rows.xs[0].indptr).max())
         longest += float(np.linalg.norm(rows.shift.astype(np.float64)))
+    # the norm of a row is at most its distance plus `longest`, and bounds the terms of the sum
     unit = (terms + 8) / 2 * float(np.finfo(rows.dtype).eps)
     return lambda distances: np.asarray((distances + 2 * longest) ** 2 * unit)
 
@@ -132,6 +133,7 @@ def bounds_of(nearest: Array, second: Array, errors: Errors) -> tuple[Array, Arr
     their second nearest centroid. They become upper bounds of the nearest distances, and lower
     bounds of the second nearest distances."""
     for part in gen_batches(len(nearest), TUNING.hardpasses.bounds_block):
+        # twice, because another pass would compute the distances with errors, too
         twice = 2 * errors(np.sqrt(nearest[part]))
         nearest[part] = np.sqrt(nearest[part] + twice)
         second[part] = np.sqrt(np.maximum(second[part] - twice, 0))
@@ -317,6 +319,7 @@ def step(
     # No label has changed: sums are made as by the pass before, so that they have the same bits.
     if before.bounds is None:
         sums, again = _among_near(rows, theta, assigned, need)
+        # second nearest of all centroids, if known, else of the lists
         other = again.other if assigned.other is None else assigned.other
         return sums, replace(again, every=True, other=other)
     sums = _sums(rows, theta, assigned.squares, before.bounds.N, before.bounds.G)
@@ -349,7 +352,7 @@ def _missed(rows: Rows, at: Array, before: Assignment) -> float:
     some, labels = rows.take(index), before.labels[index]
     _, own, _, _ = _visit(some, at, labels, _lists(before, at))
     nearest = one_pass(some, at, -math.inf, want=("nearest",))[1]["nearest"]
-    error = 2 * rounding_errors(rows, at)(np.sqrt(own))
+    error = 2 * rounding_errors(rows, at)(np.sqrt(own))  # both distances are rounded
     return float(np.mean(nearest < own - error))
 
 
@@ -384,8 +387,8 @@ def _among_near(
     """Compare the rows with the candidate lists of their clusters; return sums and assignment.
 
     If `need.bounded` and the bounds are known, only rows whose labels the bounds leave open are
-    visited. Otherwise all rows are visited, and with `need.bounded` the assignment gets new bounds.
-    """
+    visited, unless they are too many. Otherwise all rows are visited, and with `need.bounded` the
+    assignment gets new bounds."""
     is_bounded = need.bounded and before.bounds is not None
     if is_bounded and (decided := _among_active(rows, theta, before)):
         return decided
@@ -393,7 +396,7 @@ def _among_near(
     near = _lists(before, at)
     labels, own, other, N = _visit(rows, at, before.labels, near)
     changed = np.flatnonzero(labels != before.labels)
-    _add_rows(rows, N, changed, labels)
+    _add_rows(rows, N, changed, labels)  # N lacks rows that changed their labels
     G = np.bincount(labels, rows.weight, len(at)).astype(np.float64)
     hard = rows.weight_unit * float(np.multiply(own, rows.weight, dtype=np.float64).sum())
     sums = _sums(rows, theta, before.squares, N, G, hard)
@@ -502,7 +505,9 @@ def _sums(
 
 
 def _cost(rows: Rows, sums: Sums, theta: Array) -> float:
-    """Return the hard objective of the labels after the centroids have moved to their means."""
+    """Return the hard objective of the labels after the centroids have moved to their means.
+
+    The result is 0 if all rows lie on centroids before the move."""
     at = rows.centroids(sums, theta)
     return sums.cost_at(at, rows.alpha) if sums.hard > 0 else 0.0
 
@@ -541,10 +546,11 @@ def _lists(before: Assignment, at: Array, part: slice | None = None) -> Array:
     near, old, tuning = before.near, len(at) - before.new, TUNING.hardpasses
     if near is not None and len(near) == len(at):
         return near[begin:end]
+    # if centroids were added, `near` has lists of the old centroids only
     known = np.empty((0, tuning.near), dtype=np.int32) if near is None else near[begin:end]
     first = begin + len(known)  # the first centroid without a list
     near = np.vstack([known, _nearest_of_each(at[first:end], at[:old], tuning.near, first)])
-    if before.new:
+    if before.new:  # centroid i is the added centroid i - old, if i >= old
         count = min(tuning.near_new, before.new)
         near = np.hstack(
             [near, old + _nearest_of_each(at[begin:end], at[old:], count, begin - old)]
@@ -559,10 +565,11 @@ def _nearest_of_each(at: Array, centroids: Array, count: int, offset: int) -> Ar
     `centroids` has such a row. Then the list of row i includes itself."""
     nearest, squares = np.empty((len(at), count), dtype=np.intp), (centroids**2).sum(axis=1)
     for part in row_tiles(len(at), len(centroids)):
+        # squared distances less ||at||^2, which no order within a row needs
         apart = squares - (2 * at[part]) @ centroids.T
         own = offset + np.arange(part.start, part.stop)
         inside = np.flatnonzero((own >= 0) & (own < len(centroids)))
-        apart[inside, own[inside]] = -np.inf
+        apart[inside, own[inside]] = -np.inf  # so each list includes its own centroid
         last = np.partition(apart, count - 1, axis=1)[:, count - 1 : count]
         near = np.nonzero(apart <= last)[1]  # twice as fast as argpartition
         if len(near) > count * len(apart):  # some rows have ties, and so too many neighbors
@@ -577,6 +584,7 @@ def _visit(rows: Rows, at: Array, labels: Array, near: Array) -> tuple[Array, Ar
     Return new labels (n,), the least squared distances (n,), the second least squared distances
     (n,), and the weighted sums (k, F) of the rows that keep their labels."""
     ones = np.ones(rows.n, dtype=bool)
+    # the conversion sorts the rows by label in O(n) time
     by_row = csr_array((ones, labels, np.arange(rows.n + 1)), shape=(rows.n, len(at)))
     by_label = by_row.tocsc()  # the rows of the label j: from the j-th pointer to the next
     return config.backend().near_pass(

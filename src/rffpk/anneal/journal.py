@@ -90,7 +90,8 @@ class FileJournal(Journal):
         """Make a call and keep its result, or take the result from the file.
 
         Results are taken from the file in order, with a state that is out of date. The last result
-        in the file comes with the state after its call. Return the state and the result."""
+        in the file comes with the state after its call. Calls inside of a call are only made.
+        Return the state and the result."""
         if self._inside:
             return call(state, *arguments)
         self._made += 1
@@ -183,6 +184,7 @@ def record_of(cls: type[Any], arrays: dict[str, Array]) -> Any:
     """Return the record of a class whose fields were written by `arrays_of_record`.
 
     The name "a.b" is the field b of the record in the field a."""
+    # arrays without dimensions were numbers
     values = {n: x if x.ndim else x.item() for n, x in arrays.items() if "." not in n}
     for name in {name.partition(".")[0] for name in arrays.keys() - values.keys()}:
         parts = {
@@ -232,7 +234,7 @@ def json_bytes(value: Any) -> Array:
 
 
 def digest(*values: Any) -> str:
-    """Return a checksum of numbers and arrays."""
+    """Return a checksum of numbers and arrays, of their dtypes and of their shapes, in hex."""
     checksum = hashlib.blake2b(digest_size=8)
     for part in (part for value in values for part in arrays_of(value)):
         array = np.ascontiguousarray(part)

@@ -68,8 +68,10 @@ class KernelProblem:
         data = partial(KernelData, self, opened, kernels)
         if self.exact or initial is not None:
             is_random = initial is not None or self.init == "random"
+            # only for k-means++ and spectral clustering of initial centroids
             components = None if is_random else rows.components(alpha)[0]
             critical = rows.exponent(rows.gram(alpha)) if self.annealed else 0.0
+            # the last passes share `max_iter` with the start
             plan = replace(self.plan(context, critical), fresh=False)
             context.history.begin(len(plan.starts), context.history.unit, 0.0, [])
             return data(alpha, initial, components, kernels, plan)
@@ -156,7 +158,7 @@ class KernelData(Data):
         if problem.stores_memberships:
             exponent = attributes["membership_exponent_"]
             attributes["memberships_"] = memberships_at(d, exponent, rows.dtype)
-        for kernel in rows.kernels:
+        for kernel in rows.kernels:  # fitted models keep no kernel matrix
             kernel.drop_matrix()
         ending = _ending(rows, attributes, d, -math.inf if plan.schedule.ends_hard else end.s, plan)
         if not rows.definite:  # the warning of an indefinite kernel says more
@@ -180,6 +182,7 @@ def _search_of_components(
     `alpha` (L,) are the weights of the kernels in the sum that is decomposed."""
     rows, context = kernels.rows, kernels.context
     components, left_out = rows.components(alpha)
+    # on components the kernel weights are fixed, and so is their penalty
     left_out += rows.objective.penalty(alpha, rows.total_weight)
     x = components.xs[0][rows.some]
     critical = rows.exponent(x @ x.T) if problem.annealed else 0.0
@@ -196,6 +199,7 @@ def _weights_after_one_start(data: KernelData) -> Array:
 
     The start runs on components. Its last passes, on the kernels, learn the weights."""
     level, kernels, plan = data.search, data.kernels, data.plan
+    # the index -1 distinguishes it from the starts that are compared
     state, end = anneal(level, data.first(-1)._replace(start=-1), plan.starts[-1])
     state = level.leave(state)
     state, _ = kernels.follow(state, kernels.last_stage(plan.last(end.s), state))
@@ -314,6 +318,7 @@ def _evaluated(
     d = gaps + (alpha @ diagonals)[:, None]
     inertia = float(rows.p @ d[np.arange(rows.n), labels])
     d = np.maximum(d, 0)
+    # the critical exponent inside clusters, less BELOW, is the exponent of memberships
     inside = rows.exponent(rows.gram(alpha), labels) if ends_hard else -math.inf
     exponent = inside - decompositions.BELOW if math.isfinite(inside) else s
     attributes = {

@@ -122,6 +122,7 @@ class KernelLevel:
         gram = np.einsum("l,lij->ij", state.alpha, mixed, dtype=np.float64)
         squares = gram.diagonal()
         eps = float(np.finfo(self.rows.dtype).eps)
+        # rounding of centroids, and of inner products
         rounding = max((8 * eps) ** 2 * self.rows.variance, 64 * eps * float(squares.max()))
         close = max(COINCIDENT * hard / self.rows.total_weight, rounding)
         # a centroid is distinct if it coincides with no distinct centroid before it
@@ -135,13 +136,13 @@ class KernelLevel:
         """Return new centroids (k, n): weights of the rows that sum to one for each centroid.
 
         `weights` (k, n) have the sums G (k,). Centroids of empty clusters move to the costliest
-        rows. Return also how many centroids moved."""
+        rows, or stay if too few rows have a cost. Return also how many centroids moved."""
         is_empty = empty_clusters(G, weights.dtype)
         W = weights / np.where(is_empty, 1, G)[:, None].astype(weights.dtype)
         empty = np.flatnonzero(is_empty)
         if not len(empty):
             return W, 0
-        W[empty] = state.theta[empty]  # they stay unless there are enough costly rows
+        W[empty] = state.theta[empty]  # centroids without a costly row stay
         Y, diagonal, squares = self._combined(state)
         gaps = squares[:, None] - 2 * Y
         gaps[empty] = np.inf
@@ -154,7 +155,9 @@ class KernelLevel:
         return W, len(chosen)
 
     def _shift(self, before: State, after: State) -> float:
-        """Return the root mean square shift of centroids, in standard deviations of features."""
+        """Return the root mean square shift of centroids, in standard deviations of features.
+
+        The result is 0 if no weight changed, or if the variance is 0."""
         W, Y = before.theta, before.products
         if np.array_equal(W, after.theta):
             return 0.0
@@ -192,6 +195,7 @@ class KernelLevel:
         noise = self.context.random.standard_normal(state.theta.shape) * counted
         # the weights of each centroid still sum to one
         noise -= noise.sum(axis=1, keepdims=True) / counted.sum() * counted
+        # over m rows, weights of variance 1/m move a centroid by about one standard deviation
         return self.moved(state, state.theta + noise * (size / math.sqrt(counted.sum())))
 
 
@@ -236,6 +240,7 @@ class KernelRows:
         self.total_weight = float(self.p.sum())
         # the total variance of the features, with equal kernel weights
         self.variance = self.squares(self.equal, self.p) / self.total_weight
+        # the same without row weights, for a check of rounding errors
         plain = self.squares(self.equal, 1.0 * self.counted) / len(index)
         resolved = 1e3 * float(np.finfo(self.dtype).eps)
         checks.check_weighted_variance(self.variance, plain, resolved, self.dtype)
@@ -323,6 +328,7 @@ class KernelRows:
         def multiply(V: Array) -> Array:
             """Multiply the centered and weighted kernel with columns."""
             columns = root[:, None] * V
+            # subtract the mean on both sides of the kernel
             columns = columns - share[:, None] * columns.sum(axis=0)
             product = self.combined(columns.T, alpha).T
             return np.asarray(root[:, None] * (product - share @ product))
@@ -348,7 +354,8 @@ def kernel_coordinates(kernel: FittedKernel) -> NDArray[np.float64]:
 
     The coordinates are the factor of a pivoted Cholesky decomposition, column by column. Only rows
     of positive weight are pivots. If the kernel has negative eigenvalues, the decomposition ends
-    before the first negative pivot. O(n r^2) time."""
+    before the first negative pivot. r is at most `TUNING.number.coordinates`; without a pivot, the
+    result is a column of zeros. O(n r^2) time."""
     most, r = min(TUNING.number.coordinates, len(kernel.counted)), 0
     left = np.zeros(kernel.n)  # diagonal of the kernel less its approximation
     left[kernel.counted] = kernel.diagonal[kernel.counted]

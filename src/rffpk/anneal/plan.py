@@ -53,6 +53,7 @@ class SearchParameters:
         start = min(-0.5, critical) if self.start is None else self.start
         if not isinstance(self.init, str) and self.is_default:
             start = self.end
+        # only stages that end by convergence can adapt the factor
         fixed = self.factor is None and self.passes is not None
         schedule = Schedule(
             start=max(start, self.end),
@@ -70,6 +71,7 @@ class SearchParameters:
         plain, slow = replace(schedule, start=-math.inf), replace(schedule, noise=tuning.noise)
         others = [Start("low", low), Start("k-means++", plain)]
         count = self.n_init or automatic
+        # `reversed`: "low" is always the second last
         return [*(others[i % 2] for i in reversed(range(count - 1))), Start("critical", slow)]
 
     def swaps_of(self, context: FitContext, automatic: bool) -> tuple[int, int]:
@@ -89,7 +91,9 @@ def search_plan(
 ) -> Plan:
     """Return the plan of a search: its starts and its swaps.
 
-    With enough clusters, starts that are not annealed begin at merged centroids."""
+    With enough clusters, starts that are not annealed begin at merged centroids. Learned view
+    weights need more clusters for that. With typicality, and if the starts do not differ in kind,
+    no start does."""
     starts = search.starts(critical, TUNING.starts.automatic)
     swaps, most = search.swaps_of(context, search.differs and search.ends_hard)
     many = context.k >= MANY  # then a single start is not annealed

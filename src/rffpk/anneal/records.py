@@ -105,7 +105,10 @@ class WeightedViews(PowerMean):
 
 
 def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
-    """Return the reference distances eta_l of the views, (L,); see `Typicality`."""
+    """Return the reference distances eta_l of the views, (L,); see `Typicality`.
+
+    A number `eta` is used for all views. With "mean", eta_l is the variance of view l. With
+    "median", it is the median squared distance from the median point."""
     if not isinstance(eta, str):
         return np.full(len(rows.xs), float(eta))
     distances, rounding = view_variances(rows), rounding_error(rows.dtype)
@@ -143,6 +146,7 @@ def _median(values: Array, weight: Array) -> Array:
         middle = (len(values) - 1) // 2
         return np.partition(values, middle, axis=0)[middle]
     order = np.argsort(values, axis=0)
+    # for each place in the sorted column, the weight of the values up to it
     below = np.cumsum(weight[order], axis=0, dtype=np.float64)
     places = (below < below[-1] / 2).sum(axis=0)
     return np.take_along_axis(values, np.take_along_axis(order, places[None], 0), 0)[0]

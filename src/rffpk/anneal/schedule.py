@@ -107,7 +107,7 @@ class History:
         record: dict[str, Any] = {
             "stage": stage.name,
             "start": start,
-            "kept": True,
+            "kept": True,  # `add_starts` corrects it
             "rows": rows,
             "s": stage.s,
             "objective": self.unit * (step.objective + self.left_out),
@@ -241,9 +241,10 @@ def _lower(
     """Make soft passes while the schedule lowers the exponent s.
 
     If `schedule` has no factor, s falls faster after short stages than after long stages. Passes
-    end when s reaches its end, the memberships are nearly hard, or no passes are left. The start is
-    dropped if its nearly hard objective is hopelessly above `best`. Return the state, the end of
-    the start, and how many passes are left."""
+    end when s reaches its end, the memberships are nearly hard, or no passes are left. If
+    `schedule.until` is "objective", they end when the objective has converged. The start is dropped
+    if its nearly hard objective is hopelessly above `best`. Return the state, the end of the start,
+    and how many passes are left."""
     s, left, objective, noise = schedule.start, schedule.max_iter, math.inf, schedule.noise
     tuning = TUNING.schedule
     factor = tuning.first_factor if schedule.factor is None else schedule.factor
@@ -271,12 +272,13 @@ def _lower(
             return state, StartEnd(s, False, dropped=True), left
         if left <= 0:
             return state, StartEnd(s, False), 0
+        # the powers move the factor away from one, or towards it
         if schedule.factor is None and steps <= tuning.quick_passes:
             factor = min(tuning.most_factor, factor**1.3)
         elif schedule.factor is None and steps >= tuning.slow_passes:
             factor = max(tuning.least_factor, factor**0.6)
         lower = max(factor * s, schedule.end)
-        if is_hard(lower, level.rows.dtype):
+        if is_hard(lower, level.rows.dtype):  # in this dtype no soft exponent is left
             return state, StartEnd(s, True), left
         s = lower
 

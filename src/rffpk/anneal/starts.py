@@ -26,9 +26,10 @@ from rffpk.system.tuning import TUNING
 
 
 def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
-    """Return random rows of positive weight, from which initial centroids are chosen.
+    """Return random rows of positive weight, from which k initial centroids are chosen.
 
-    All rows of positive weight are returned if there are few."""
+    All rows of positive weight are returned if there are few. Wide rows, and few clusters, have
+    smaller samples."""
     tuning = TUNING.starts
     most = min(tuning.seed_rows, tuning.seed_numbers // len(rows.shift))
     most = max(tuning.rows_a_centroid * k, most)
@@ -174,7 +175,7 @@ def k_means_plus_plus(
             return np.asarray(chosen)
         if not sums[-1] > 0:  # all rows equal chosen rows: draw the rest by weight alone
             sums = np.where(np.isin(np.arange(len(p)), chosen), 0, p).cumsum()
-        drawn = draw(sums, 2 + int(math.log(k)), random)
+        drawn = draw(sums, 2 + int(math.log(k)), random)  # as many as scikit-learn draws
 
 
 def draw(sums: Array, count: int, random: Any) -> NDArray[np.intp]:
@@ -193,6 +194,7 @@ def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Arra
     method. Small clusters are likely to have a centroid among the m. Merging removes the surplus of
     large clusters. With few rows, each row may begin as a centroid."""
     tuning = TUNING.starts
+    # `tuning.merged` for each cluster, or down to half of that if there are many clusters
     wanted = min(tuning.merged * k, max(tuning.many_merged, tuning.merged // 2 * k))
     m = min(wanted, rows.n, tuning.merged_numbers // features.shape[1])
     if m <= k:
@@ -231,7 +233,7 @@ def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Arra
     if hard_plan(rows, len(drawn.chosen)).near:
         drawn.see_added()
         origin = np.zeros((1, len(rows.shift)))
-        squares = float(one_pass(rows, origin, -math.inf)[0].Q.sum())
+        squares = float(one_pass(rows, origin, -math.inf)[0].Q.sum())  # squared norms
         found = Assignment(drawn.labels, squares, every=True, own=drawn.nearest)
 
     def visit(theta: Array, new: int) -> tuple[Sums, Array, Array]:

@@ -180,7 +180,8 @@ class FeatureLevel:
         distances = pass_of_block(rows, state.theta, -math.inf, want=("distances",))[1]["distances"]
         if rows.eta is not None:
             distances = rows.effective_distances(distances)
-        # d = |phi|^2 + |theta|^2 - 2 phi'theta, with zeros for the first two terms
+        # The core computes d = |phi|^2 + |theta|^2 - 2 phi'theta. So d / -2 is given as products,
+        # with zeros for the norms.
         squares = np.zeros_like(distances[:, 0]), np.zeros_like(distances[0])
         fixed = np.ascontiguousarray(distances.T / -2), *squares, for_core(rows.weight), _core.POWER
         weigh = config.backend().weigh_products
@@ -197,6 +198,7 @@ class FeatureLevel:
 
     def _disturbed(self, rows: Rows, theta: Array, size: float) -> Array:
         """Move every centroid at random, by `size` standard deviations of the features."""
+        # the sum of the view weights of all features, over which the variance is divided
         width = float((rows.scaled(np.ones(theta.shape[1])) ** 2).sum())
         spread = size * math.sqrt(self.variance / width)
         noise = self.context.random.standard_normal(theta.shape)
@@ -226,7 +228,9 @@ _Costly = tuple[Array, Array]  # costs, the largest first, and features
 
 
 def costliest_rows(rows: Rows, theta: Array, count: int, variance: float) -> _Costly:
-    """Return the costs and the features of the `count` costliest rows, the costliest first."""
+    """Return the costs and the features of the `count` costliest rows, the costliest first.
+
+    There are fewer if fewer rows have a positive cost."""
     visit = partial(_costliest_of, theta, count, variance)
     return rows.fold(visit, partial(_costliest_of_both, count))
 
@@ -257,7 +261,8 @@ def _costliest_of_both(count: int, first: _Costly, second: _Costly) -> _Costly:
 def features_at(rows: Rows, index: Array, theta: Array) -> Array:
     """Return the features (m, F) of the rows at `index` (m,) as new centroids.
 
-    In a view that a row lacks, the features are of its nearest centroid in theta (k, F)."""
+    In a view that a row lacks, the features are of its nearest centroid in theta (k, F). Features
+    are shifted."""
     if not rows.computed and rows.present is None and rows.stream is None:  # without a pass
         columns = [dense(x[index]) - shift for x, shift in zip(rows.xs, rows.shifts)]
         return np.hstack(columns)

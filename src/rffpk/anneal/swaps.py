@@ -47,7 +47,7 @@ def improve(
         return state
     failed, state = 0, state._replace(drawn=None)
     estimate = Estimate()
-    for _ in range(patience + 10 * len(state.theta)):
+    for _ in range(patience + 10 * len(state.theta)):  # also limits successful swaps
         if failed == patience:
             break
         state, new = journal.run(_swap_one, state, level, estimate, cost)
@@ -174,6 +174,7 @@ def _improve_on_drawn(
         visit = partial(_keyed, state.theta, of_cost, of_cluster, seed, count)
         kept = level.at(state).fold(visit, Reservoir.joined)
         index, [odds], threshold = kept.sample().first(count)
+        # keys are exponential with the rate `odds`; rows with keys below the threshold are drawn
         return state, [index, -np.expm1(-odds * threshold)]
 
     state, drawn = context.journal.run(drawn_rows, state)
@@ -184,6 +185,7 @@ def _improve_on_drawn(
     weight, unit = (weight / unit).astype(rows.dtype), unit * rows.weight_unit
     sample = context.storage.sample(replace(sample, weight=weight, weight_unit=unit))
     drawn_level = replace(level, rows=sample)
+    # infinity: the objective on the drawn rows is not known
     state = improve(drawn_level, state._replace(assigned=None), math.inf, patience, later=True)
     return state._replace(assigned=None)
 
@@ -290,7 +292,7 @@ def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
 def _two_nearest(rows: Rows, state: State) -> tuple[Array, Array, Array]:
     """Return labels (n,), and squared distances (n,) from the nearest and second nearest centroid.
 
-    The results are taken from the assignment of the state. If it lacks one, a pass computes all."""
+    They are taken from the assignment of the state. If it lacks a distance, a pass computes all."""
     found = state.assigned
     if found is not None and found.own is not None and found.other is not None:
         return found.labels, found.own, found.other
@@ -378,7 +380,7 @@ def _nearest(level: FeatureLevel, state: State) -> tuple[State, _Nearest]:
     rows, k, tuning = level.at(state), len(state.theta), TUNING.swaps
     most = max(2 * k, min(tuning.rows, tuning.distances // k))
     if rows.n > most:
-        if state.drawn is None:
+        if state.drawn is None:  # with replacement: rows may be drawn repeatedly
             drawn = np.sort(level.context.random.randint(rows.n, size=most))
             state = state._replace(drawn=drawn)
         rows = rows.take(np.asarray(state.drawn))
