@@ -236,7 +236,7 @@ class FeatureData:
         if not isinstance(self.init, str) or level.rows.present is not None or none_far:
             return None
         seen = self.base if self.samples else self.pilot
-        if self.components is not None:  # computed from a part of the rows, perhaps
+        if self.components is not None:  # of many rows, a sample gives the components
             decomposed = decompositions.rows_of_components(self.base, 0)
             seen = min(seen, decomposed, key=lambda rows: rows.n)
         return seen if seen.n < level.rows.n else None

@@ -115,7 +115,7 @@ class CentroidModel:
         if rows.present is not None:
             rows = rows.renormalised()
         theta = centers.astype(np.float64) - rows.shift
-        if want == ("labels",) and math.isinf(s):
+        if want == ("labels",) and math.isinf(s):  # labels alone do not need all distances
             bounds = find_directions(rows, theta)
             sums, outputs = pass_of_block(rows, theta, s, want=want, directions=bounds)
         else:

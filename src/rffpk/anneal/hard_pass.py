@@ -75,6 +75,7 @@ def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
     if most < MANY or not plain or rows.sparse_columns:
         return HardPlan(bounded=bounded)
     work, wide = rows.n * most * len(rows.shift), len(rows.shift) >= tuning.directions_columns
+    # directions are of features without a view weight
     directed = wide and work >= tuning.directions_work and rows.alpha[0] == 1
     return HardPlan(work >= tuning.near_work and rows.n <= _MOST_ROWS, bounded, directed)
 

@@ -68,7 +68,7 @@ class KernelProblem:
         data = partial(KernelData, self, opened, kernels)
         if self.exact or initial is not None:
             is_random = initial is not None or self.init == "random"
-            # only for k-means++ and spectral clustering of initial centroids
+            # only for initial centroids that are neither given nor random
             components = None if is_random else rows.components(alpha)[0]
             critical = rows.exponent(rows.gram(alpha)) if self.annealed else 0.0
             # the last passes share `max_iter` with the start

@@ -50,6 +50,7 @@ class SearchParameters:
 
         With given centroids and default annealing, a start begins at the final exponent. At higher
         exponents, the given centroids would be lost."""
+        # exponents are negative, but `critical` may be 0 or 0.5
         start = min(-0.5, critical) if self.start is None else self.start
         if not isinstance(self.init, str) and self.is_default:
             start = self.end

@@ -79,7 +79,7 @@ def searched_clusters(
     rows = column_rows(x, weight, n_threads)
     if k >= MANY or table.skip_zeros(x):
         seeds = seed_centroids(rows, x, k, "k-means++", random)
-    else:  # a pass would also compute sums of the clusters, which seeding does not need
+    else:  # squared distances of all pairs; a pass would also sum clusters, without need
         seeds = x[
             k_means_plus_plus(
                 lambda drawn: _core.squares_of_pairs(
@@ -123,6 +123,7 @@ def chosen_map(
         options = [option for option in options if not option.unit]
     seed, tuning = partial(random.randint, 2**31 - 1), TUNING.choice
     if len(options) == 1:
+        # where no graphs are compared, more edges join small components
         drawn = replace(whole, kept=tuning.kept).draw(options[0], "always", seed())
         if or_columns and (other := _use_of_piles(drawn)):
             drawn = whole.draw(options[0], other, seed())
@@ -163,8 +164,9 @@ def _spread(fitted: FittedMap, X: Columns, counted: Array) -> Array:
 def _use_of_piles(drawn: Drawn) -> UseOfGraph | None:
     """Return a different use of the graph if it has too few nodes because rows are equal, or None.
 
-    Equal rows are one node, and a graph of few nodes has too few slow eigenvectors. Then "never" is
-    returned: the columns are clustered.
+    None means that the use stays, also for one cluster and for precomputed graphs. Equal rows are
+    one node, and a graph of few nodes has too few slow eigenvectors. Then "never" is returned: the
+    columns are clustered.
 
     With the cosine metric the nodes are directions. If there are fewer directions than clusters,
     the graph is needed, and "always" is returned if it was not used. The columns of rows with equal
@@ -190,6 +192,7 @@ def reason(choice: Choice, fitted: FittedMap) -> str:
             f"the graph with whitening={option.whitening} and {option.neighbors:g} times the "
             f"default number of neighbors{', features of length one,' * option.unit} agree"
         )
+    # the columns agree most, but the map uses a graph
     is_kept = not option.neighbors and fitted.columns is None
     missed = ", but miss components of the graph" if is_kept else ""
     return (
@@ -209,6 +212,7 @@ def _options(parameters: DiffusionSpec, k: int, is_large: bool, or_columns: bool
         return [Option(None, 1, unit=True)]
     if not isinstance(whitening, str) or k == 1 or (k >= MANY and is_large):
         return [Option(None if isinstance(whitening, str) else whitening, 1)]
+    # a given number of neighbors is not multiplied
     factors = (0, 0.5, 1, 2) if isinstance(n_neighbors, str) else (0, 1)
     options = OPTIONS if or_columns else OPTIONS[1:]
     return [option for option in options if option.neighbors in factors]

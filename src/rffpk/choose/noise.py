@@ -97,7 +97,7 @@ class Cells:
 
         `rows` are the indices of the rows of X for which the centroid of the cell is nearest.
         `members` are the indices of the sampled rows in the cell. Calls run in threads."""
-        cells = self.centroids.chosen(X).ravel()
+        cells = self.centroids.chosen(X).ravel()  # one for each row
         order = label_order(cells, len(self.ends))
         ends = np.cumsum(sizes := np.bincount(cells, minlength=len(self.ends)))
 
@@ -120,7 +120,8 @@ def cells_of(references: Columns, n_threads: int) -> Cells:
     centroids = k_means(references, ones(m), seeds, n_threads)
     cells = Neighbourhoods(centroids, TUNING.noise.cells_a_row, 0.0, n_threads).chosen(references)
     near = Neighbourhoods(references, TUNING.noise.cell_rows, 0.0, n_threads).chosen(centroids)
-    order = np.lexsort(cells.T[1::-1])  # near members of a cell follow each other
+    # by two of the cells of each row, so that near members of a cell follow each other
+    order = np.lexsort(cells.T[1::-1])
     place = np.argsort(order)
     # each pair of a cell and a place is one number, so that pairs are sorted, and counted once
     places = np.concatenate([
@@ -187,7 +188,9 @@ class Outliers:
         return squares
 
     def scores(self, squares: Array) -> Array:
-        """Return outlier scores between 0 and 1 from squared distances; 1/2 is at the threshold."""
+        """Return outlier scores between 0 and 1 from squared distances; 1/2 is at the threshold.
+
+        If the threshold is 0, distances above 0 get the score 1."""
         distances = np.sqrt(squares, dtype=np.float64)
         if not self.threshold > 0:
             return np.where(distances > 0, 1.0, 0.0)
@@ -212,7 +215,8 @@ def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
 
     A row that equals a landmark does not count the landmark as a neighbor."""
     squares = np.sort(nearest._nearest(X)[0], axis=1)
-    # a row of the sample is its own nearest landmark, which is skipped
+    # A row of the sample is its own nearest landmark, which is skipped. Other rows use one landmark
+    # less than r, so that all have as many neighbors.
     return np.where(squares[:, 0] == 0, squares[:, -1], squares[:, max(nearest.r - 2, 0)])
 
 
@@ -264,7 +268,7 @@ def outliers_of(
     copies = TUNING.noise.neighbors + 1
     if not are_all:  # the sample may lack a row with many copies
         more, xs, weight = sample.numbered(distinct.size)
-        mean = sample.weight.sum() / len(more)
+        mean = sample.weight.sum() / len(more)  # a row drawn by weight stands for this weight
         mass = np.r_[mass, np.full(len(more), mean) if are_ones(weight) else weight]
         numbers, least = np.r_[numbers, more], copies * mean
         rows = table.concatenated([rows, joined_views(xs, scales, spherical, columns)])
@@ -296,6 +300,7 @@ def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Colum
     is_own = own > 0
     is_heavy = own * (1 + _SAME_MASS) >= copies * np.median(own[is_own])
     is_heavy |= ~is_own & (rest >= least)
+    # light rows of the sample once, light drawn rows not at all
     index = np.repeat(np.arange(n), np.where(is_heavy, copies, is_own))
     return distinct[index], first[index]
 
@@ -317,6 +322,7 @@ def automatic_threshold(outliers: Outliers, own: Array, squares: Array, weight: 
     apart = np.sqrt(rising, dtype=np.float64)
     tuning, n = TUNING.noise, len(apart)
     most = int(min(tuning.most_share * n, tuning.least_share * n + tuning.gap_rows))
+    # at most `most` rows are noise: the largest distances, down to the first that is no noise
     tail = squares[(squares >= rising[-1 - most]) & counted] if most else squares[:0]
     far = np.sqrt(np.unique(tail)[::-1], dtype=np.float64)  # copies of a row count once
     valley = _valley(np.log(apart), outliers.rounding)
@@ -345,7 +351,7 @@ def _valley(logs: Array, rounding: float) -> float | None:
         return None
     step = unit * float(np.median(np.repeat(np.diff(values), counts[:-1])))
     spread = min(float(logs.std()), float(upper - lower) / 1.34) or float(logs.std())
-    width = max(0.9 * spread * len(logs) ** -0.2, step)
+    width = max(0.9 * spread * len(logs) ** -0.2, step)  # Silverman's rule
     edges = np.linspace(logs.min() - 3 * width, logs.max() + 3 * width, tuning.bins + 1)
     counts, _ = np.histogram(logs, edges)
     bin_width = float(edges[1] - edges[0])
@@ -401,8 +407,8 @@ def share_threshold(
     """Return a threshold such that rows beyond it have at most this share of the total weight.
 
     The rows beyond the threshold have as much weight as possible. Rows with equal distances are on
-    one side of it. `own` are squared distances of the sample, and `squares` and `weight` are of all
-    rows."""
+    one side of it. If no row may be beyond it, the threshold exceeds all distances. `own` are
+    squared distances of the sample, and `squares` and `weight` are of all rows."""
     most = share * weight.sum() * (1 + _SAME_MASS)
     first = min(1.0, TUNING.noise.border_part * share)  # the sample says where the border may be
     for part in (first, 1.0):

@@ -99,6 +99,7 @@ def _selection(evidence: _Evidence) -> NClustersSelection:
     order = np.argsort(-sums, kind="stable")
     for k in order[sums[order] > 0].tolist():
         apart = all(max(k, other) > tuning.alike_ratio * min(k, other) for other in numbers)
+        # one cluster is listed only as the best number
         if len(numbers) < tuning.most_numbers and apart and (k > 1 or not numbers):
             numbers.append(k)
     one = [np.zeros(len(evidence.rows))] if numbers[0] == 1 else []
@@ -137,6 +138,7 @@ def _finest(seen: list[_Evidence]) -> _Evidence:
     for each in seen:
         most[each.best > 1] = max(most[each.best > 1], each.sums.max())
     least = max(TUNING.number.clear_one * most[0], TUNING.number.clear_more * most[1])
+    # clear evidence first, then the largest number, then the best score
     return max(seen, key=lambda each: (each.sums.max() >= least, each.best, each.sums.max()))
 
 
@@ -216,19 +218,21 @@ def _of_rows(
     if before is None:
         table = _leading(sample, table, random, n_threads)
     of_graph = _part(sample, tuning.graph_rows, table)
+    # m^2 distances in d columns take m^2 d work
     m = round((tuning.distance_work / of_graph[1].shape[1]) ** 0.5)
     m = max(tuning.mode_rows[0], min(tuning.mode_rows[look], m))
     of_tree, of_modes = _part(sample, tuning.tree_rows[look], table), _part(sample, m, table)[1]
     # heights
+    # the second look takes as many centroids as the first look suggests
     wanted, most = tuning.least_centroids[look], tuning.most_centroids[look]
     if before is not None:
         many = most if before.rare > tuning.rare else tuning.centroids_a_cluster * before.best
         wanted = max(wanted, min(most, many))
     tree = _tree(of_tree, wanted, random, n_threads)
-    largest = max(tuning.pairs, len(tree[0]) + 2)
+    largest = max(tuning.pairs, len(tree[0]) + 2)  # all numbers with scores fit in
     heights = height_scores(tree[0], largest)
     # modes
-    r = max(tuning.neighbors) + 1
+    r = max(tuning.neighbors) + 1  # each row is its own nearest row
     squares, index = Neighbourhoods(of_modes, r, 0.0, n_threads)._nearest(of_modes)
     order = np.argsort(squares, axis=1, kind="stable")
     distances = np.sqrt(np.take_along_axis(squares, order, axis=1).astype(np.float64))
@@ -317,7 +321,7 @@ def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, 
         there, leaf = np.unique(leaf, return_inverse=True)
         centroids = centroids[there]
     places = dense(centroids).astype(np.float64)
-    places -= places.mean(axis=0)
+    places -= places.mean(axis=0)  # smaller rounding errors
     masses = np.bincount(leaf, weight, len(places)).astype(np.float64)
     return ward(gaps_of(places @ places.T), masses), leaf
 
@@ -342,7 +346,7 @@ def _partitions(
     walk, (rows, x, _) = graphs.diffusion(wanted, *TUNING.number.graphs[0], random)[0], of_tree
     functions = walk.weights @ walk.extension  # all rows are landmarks
     nearest = np.full(len(rows), -1)
-    nearest[np.searchsorted(rows, of_graph)] = walk.node
+    nearest[np.searchsorted(rows, of_graph)] = walk.node  # rows of the graph are in the tree, too
     outside = np.flatnonzero(nearest < 0)
     if len(outside):
         nearest[outside] = replace(walk.neighbourhoods, r=1).chosen(x[outside]).ravel()
@@ -396,7 +400,7 @@ def height_scores(linkage: Array, largest: int) -> Array:
     if len(costs) == 0 or not costs[0] > 0:
         return scores
     logs = np.log(np.maximum(costs, _ROUNDING * costs[0]))
-    place = np.arange(len(logs) - 1)
+    place = np.arange(len(logs) - 1)  # k - 2: c_k is logs[k - 2], c_(2 k + 1) is logs[2 k - 1]
     usual = TUNING.number.usual_part * (logs[1:] - logs[np.minimum(2 * place + 3, len(logs) - 1)])
     scores[2 : len(logs) + 1] = np.clip(logs[:-1] - logs[1:] - usual, 0, most)
     scores[len(logs) // 2 + 2 :] = 0  # clusters would be single leaves
@@ -428,7 +432,7 @@ def mode_scores(distances: Array, index: Array, largest: int) -> Array:
 
 
 def shares_of_counts(counts: Array, largest: int) -> Array:
-    """Return the share of `counts` that equal k, for k from 0 to `largest`.
+    """Return the share of `counts` that equal k, at index k, for k from 0 to `largest`.
 
     For large k, a count near k adds a part: the part falls linearly with the difference."""
     k = np.arange(largest + 1)
@@ -490,7 +494,7 @@ def rare_share(distances: Array) -> float:
 
     Let T_j be the distance to the j-th neighbor. In a cloud of even density in d dimensions, the
     product j d log(T_(j+1) / T_j) is exponential with mean one. A row counts if its largest product
-    exceeds `TUNING.number.jump`."""
+    exceeds `TUNING.number.jump`. With too few neighbors, the result is 0."""
     last, tuning = distances.shape[1] - 1, TUNING.number
     first, middle = tuning.jump_neighbors, tuning.neighbors[0]
     if last <= first:
@@ -504,8 +508,9 @@ def rare_share(distances: Array) -> float:
 def intrinsic_dimension(distances: Array, first: int, last: int) -> float:
     """Estimate the dimension of the data around the rows, from distances to their neighbors.
 
-    `distances` (n, r) rise along each row. Columns `first` + 1 to `last` are used. Levina, Bickel:
-    Maximum likelihood estimation of intrinsic dimension. NeurIPS 2004."""
+    `distances` (n, r) rise along each row. Columns `first` + 1 to `last` are used. The result is 1
+    if there are too few of them, or if they are zero or equal. Levina, Bickel: Maximum likelihood
+    estimation of intrinsic dimension. NeurIPS 2004."""
     last = min(last, distances.shape[1] - 1)
     number = np.arange(first + 1, last)  # j, the number of a neighbor; `last` is l
     apart = distances[distances[:, min(first + 1, last)] > 0]
