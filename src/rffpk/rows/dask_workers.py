@@ -100,7 +100,7 @@ def _visited(blocks: list[Block], reader: _Reader, visit: Visit, add: Add) -> An
 def _joined(results: list[Any], add: Add) -> Any:
     """Combine the results of consecutive partitions, or return the first refusal among them.
 
-    Results of None, from empty partitions, are skipped."""
+    Results of None, from empty partitions, are skipped. Return None if all results are None."""
     found = [result for result in results if result is not None]
     refusals = (result for result in found if isinstance(result, Refusal))
     return next(refusals, None) or (functools.reduce(add, found) if found else None)
@@ -143,6 +143,7 @@ class Partitions(Stream):
         `visit` also gets `shared`, which is sent to the workers only when it changes. Results are
         combined in the order of the partitions."""
         started, sent = time.perf_counter(), self.sent
+        # once n is known, a reading has checked that numbers are finite
         source = (self.schema, self.prepare, shared, self.n is not None)
         if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
             sent.source = source

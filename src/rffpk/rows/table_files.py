@@ -130,7 +130,8 @@ def _named(path: str, frame: Any) -> Any:
 def _chosen(path: str, labels: Iterable[Any], choice: Choice) -> list[int] | slice:
     """Return the positions of the columns that `choice` keeps.
 
-    `choice` has the names of columns, or else their positions, counted from 1."""
+    `choice` has the names of columns, or else their positions, counted from 1. Return a slice of
+    all columns if it has neither `columns` nor `drop`."""
     given = choice.columns if choice.drop is None else choice.drop
     if given is None:
         return slice(None)
