@@ -220,7 +220,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             )
         fourier.check_n_frequencies(self.n_frequencies)
         checks.check_real(self.weight_entropy, "weight_entropy", *FLOAT32_RANGE)
-        kernels = self._kernels_of_views(1)
+        kernels = self._kernels_of_views(1)  # for checks; the number of views is not yet known
         for i, kernel in enumerate(kernels):
             listed = isinstance(self.kernels, (list, tuple))
             with checks.named(f"kernels[{i}]" if listed else "kernels"):
@@ -332,6 +332,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 tuning = TUNING.landmarks
                 # With few columns, eigenvectors of a graph of all rows gather on few rows. So its
                 # nodes are fewer landmarks.
+                # one view of several, not all columns side by side
                 is_alone = scales is None and self._are_joined(len(self._shape.widths))
                 if is_alone and len(X) > tuning.view_rows and X.shape[1] <= tuning.view_columns:
                     spec = replace(spec, n_landmarks=landmark_numbers_of(X, "auto", k)[1])

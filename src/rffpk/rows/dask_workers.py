@@ -225,6 +225,7 @@ def make_partitions(
     head = result_of(client, client.submit(_head, futures[first], pure=False))
     tuning, threads = TUNING.workers, sum(client.nthreads().values())
     are_few = len(lengths) < tuning.group * tuning.tasks_a_thread * threads
+    # the mean count of numbers in a partition
     numbers = n * sum(np.shape(x)[1] for x in (head if listed else [head])) / len(lengths)
     are_alone = are_few or numbers > tuning.small_numbers  # each partition is a task of its own
     groups = gen_batches(len(lengths), 1 if are_alone else tuning.group)

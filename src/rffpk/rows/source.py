@@ -235,7 +235,7 @@ def _together(views: list[Iterator[list[Array]]]) -> Iterator[list[Array]]:
         raise ValueError(f"X[{ended}] gave fewer rows than the other sources.")
 
 
-_LANES = (1021, 1019)
+_LANES = (1021, 1019)  # numbers of sums, which are primes
 
 
 def digest(arrays: list[Array]) -> int:

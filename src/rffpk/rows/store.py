@@ -83,6 +83,7 @@ def written_out(x: Columns, fourier: Fourier, n_threads: int) -> Fourier:
         return fourier
     key = id(structure.signs), x.dtype.str
     written = _written.get(key)
+    # the id may be that of earlier signs, which are gone
     if written is None or written.origin is not structure.signs:
         written = _Written(_matrix(structure, d, x.dtype, n_threads), structure.signs)
         _written[key] = written

@@ -126,7 +126,8 @@ def _by_lanczos(
     def scaled(v: Array) -> Array:
         return multiply(v) / unit
 
-    def rest(v: Array) -> Array:  # deflation: the known eigenvalues become their minimum
+    # deflation: the eigenvalues known so far, in `values`, become their minimum
+    def rest(v: Array) -> Array:
         return scaled(v) - vectors @ ((values - values.min()) * (vectors.T @ v))
 
     operator, deflated = (
@@ -163,6 +164,7 @@ def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
     def decomposed() -> Array:  # refers to all arrays, so that they live until LAPACK returns
         triangle = np.array(M, dtype=np.float64, order="F")
         upper = np.full(1, "U", "S1")
+        # the second `order` is the leading dimension
         arrays = upper, order, triangle, order, pivots, rank, tolerance, work, info
         routine(*(each.ctypes.data for each in arrays))
         return triangle
