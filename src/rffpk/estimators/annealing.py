@@ -152,7 +152,10 @@ def search_parameters(
 
 
 def _read(annealing: Any) -> dict[str, Any]:
-    """Check the parameter `annealing`; return it as fields of `SearchParameters`."""
+    """Check the parameter `annealing`; return it as fields of `SearchParameters`.
+
+    None stands for "critical", "adaptive" and "auto". `end` is -inf for "hard". Without annealing
+    `start` is -inf."""
     parameter = annealing if isinstance(annealing, Annealing) else Annealing()
     if annealing is not None and annealing is not parameter:
         checks.check_choice(annealing, "annealing", get_args(Word), "an Annealing or None")

@@ -322,6 +322,7 @@ def _plan(search: SearchParameters, hard: bool, context: FitContext, critical: f
 
     `hard`: the starts run on principal components. Only then are centroids swapped, which may add
     centroids for some passes, up to `most` in all. `critical` is the critical exponent."""
+    # an infinite critical exponent becomes 0, which lowers no start
     critical = critical if math.isfinite(critical) else 0.0
     swaps, most = 0, context.k
     if hard:

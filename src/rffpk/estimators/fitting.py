@@ -323,6 +323,7 @@ def find_number(model: Any, sample: Opened, random: Any, progress: Progress | No
     if isinstance(wanted, str):
         from rffpk.choose.number import select_number
 
+        # however much the estimate draws, the fit goes on with the same random numbers
         random = np.random.RandomState(random.randint(2**31 - 1))
         say = (lambda text: None) if progress is None else progress.say
         kind, is_cosine = model._schema().kind, model._is_cosine()

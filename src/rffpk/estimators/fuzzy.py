@@ -166,8 +166,8 @@ class FuzzyCMeans(Clusterer):
     def _fixed(self, k: int, critical: float, exponent: float = -math.inf) -> Plan:
         """Return the plan of passes at the exponent of the fuzzifier m.
 
-        With m="auto" the exponent is `exponent`, the exponent of memberships, if it is finite. It
-        is kept well below the critical exponent (docs/math.md, section 8)."""
+        With m="auto" the exponent is `exponent`, the exponent of memberships, if it is finite, else
+        -1. It is kept well below the critical exponent (docs/math.md, section 8)."""
         s, automatic = -1.0, isinstance(self.m, str)
         if not automatic:
             s = -1 / (float(self.m) - 1)
@@ -178,7 +178,7 @@ class FuzzyCMeans(Clusterer):
         tol = float(self.tol)
         schedule = Schedule(start=s, end=s, passes=1, max_iter=int(self.max_iter), tol=tol)
         starts = given_starts(schedule, self.init, self.n_init)
-        unit = 1 / power_constant(k, s)
+        unit = 1 / power_constant(k, s)  # fuzzy c-means sums M', not the power mean M_s
         return Plan(
             starts, k, unit=unit, critical=critical, lowered_by="m='auto'" if automatic else "m"
         )

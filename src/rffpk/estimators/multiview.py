@@ -220,7 +220,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             )
         fourier.check_n_frequencies(self.n_frequencies)
         checks.check_real(self.weight_entropy, "weight_entropy", *FLOAT32_RANGE)
-        kernels = self._kernels_of_views(1)
+        kernels = self._kernels_of_views(1)  # for checks; the number of views is not yet known
         for i, kernel in enumerate(kernels):
             listed = isinstance(self.kernels, (list, tuple))
             with checks.named(f"kernels[{i}]" if listed else "kernels"):
@@ -330,14 +330,16 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             k, spec, n_threads = context.k, transformers.diffusion_spec(kernel), context.n_threads
             if is_option(self.kernels, "auto"):
                 tuning = TUNING.landmarks
-                # With few columns, eigenvectors of a graph of all rows gather on few rows.
+                # With few columns, eigenvectors of a graph of all rows gather on few rows. So its
+                # nodes are fewer landmarks.
+                # one view of several, not all columns side by side
                 is_alone = scales is None and self._are_joined(len(self._shape.widths))
                 if is_alone and len(X) > tuning.view_rows and X.shape[1] <= tuning.view_columns:
                     spec = replace(spec, n_landmarks=landmark_numbers_of(X, "auto", k)[1])
                 kept = TUNING.choice.kept
                 rows = MapRows(X, weight, k, n_threads, spec, scales=scales, kept=kept)
                 whitening = None if kernel.whitening is None else TUNING.graph.view_whitening
-                option = Option(whitening, 1, unit=True)
+                option = Option(whitening, 1, unit=True)  # 1: the default number of neighbors
                 seed = context.random.randint(2**31 - 1)
                 fitted = rows.draw(option, "combined", seed).fitted(unit_variance=True)
             else:
@@ -387,6 +389,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         maps = zip(self._shape.views, self.feature_maps_, self._centroids.maps)
         for table, mapped, space in maps:
             if isinstance(space, DiffusionSpace):
+                # words for the warning: which graph it is
                 one = "" if len(self._shape.widths) == 1 else f" of view {table}"
                 of = one if table < len(self._shape.widths) else " of all views together"
                 of += "" if mapped.whitening_ is None else ", whitened,"

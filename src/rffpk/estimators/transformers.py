@@ -269,7 +269,7 @@ class DiffusionMap(Estimator):
             n_threads = config.n_threads(self.n_jobs)
             inputs = diffusion.MapRows(rows, weight, MAX_CLUSTERS, n_threads, spec, is_told=False)
             whitening = None if isinstance(spec.whitening, str) else spec.whitening
-            option = diffusion.Option(whitening, 1)
+            option = diffusion.Option(whitening, 1)  # 1: the default number of neighbors
             fitted = inputs.draw(option, "always", self.random_state).fitted()
             self._publish(fitted)
         diffusion.warn_of_graph(fitted.space, self.n_neighbors, 1)

@@ -48,7 +48,7 @@ def is_array_like(kind: type) -> bool:
 
     NumPy would read the items of any other object one at a time."""
     if not any(hasattr(kind, method) for method in ("__iter__", "__getitem__")):
-        return True
+        return True  # a scalar
     arrays = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
     known = any(hasattr(kind, method) for method in arrays)
     return known or issubclass(kind, (Sequence, sparse.spmatrix, sparse.sparray))
@@ -143,10 +143,10 @@ def _table_of(x: Any) -> Array:
 
 
 def _columns_of_objects(x: Any) -> Iterator[tuple[Any, str, Array]]:
-    """Yield each column that is no array of numbers: its label, a text, and its entries.
+    """Yield (label, text, entries) of each column of a table that is no array of numbers.
 
-    The text selects the column in a message, such as "[:, 0]". It is empty for an array of one
-    dimension, whose label is None."""
+    The text selects the column in a message, such as "[:, 0]". An array of one dimension, even of
+    numbers, is one column with the label None and an empty text."""
     table = _table_of(x)
     if table.ndim == 1:
         yield None, "", table
@@ -158,7 +158,7 @@ def _columns_of_objects(x: Any) -> Iterator[tuple[Any, str, Array]]:
 def _word_in(x: Any) -> tuple[str, Any] | None:
     """Return the first word of a table that is no number, and the label of its column.
 
-    Return None for an array of one dimension, which has no columns."""
+    Return None if there is no word, and for an array of one dimension, which has no columns."""
     words = (
         (str(value), label)
         for label, selection, column in _columns_of_objects(x)
@@ -171,7 +171,7 @@ def _word_in(x: Any) -> tuple[str, Any] | None:
 def _vectors_in(x: Any) -> tuple[str, int, int] | None:
     """Return the text that selects the first column of vectors, and their least and largest length.
 
-    The text is empty for an array of one dimension."""
+    The text is empty for an array of one dimension. Return None if no column has vectors."""
     for _, selection, column in _columns_of_objects(x):
         if any(isinstance(value, (list, tuple, np.ndarray)) for value in column):
             lengths = [np.asarray(value, dtype=object).size for value in column]
@@ -333,7 +333,9 @@ NAMES = (
 
 
 def _is_no_choice(index: Array, width: int) -> bool:
-    """Return whether an index array does not select any valid columns of a table."""
+    """Return whether an index array selects no columns, or is no valid index of `width` columns.
+
+    Names are valid here: another rule compares them with the names of the columns."""
     kind = index.dtype.kind
     if index.ndim != 1 or not index.size or kind not in "biuUO":
         return True
@@ -463,9 +465,10 @@ _SYMMETRY = 1e-6  # mirrored entries may differ by this part of the largest entr
 
 
 def likeness(x: Columns) -> str:
-    """Return what a symmetric matrix may be, such as "distances or affinities"; "" for other rows.
+    """Return what a symmetric matrix may be; "" for other rows.
 
-    A diagonal of kernel values is constant, or bounds the other entries: K_ij^2 <= K_ii K_jj. For
+    It is "distances or affinities" for a zero diagonal, else "kernel values or affinities". A
+    diagonal of kernel values is constant, or bounds the other entries: K_ij^2 <= K_ii K_jj. For
     most tables, comparing the first row with the first column already decides."""
     n = len(x)
     if x.shape != (n, n) or n < 4:  # fewer rows may be symmetric by chance
@@ -479,6 +482,6 @@ def likeness(x: Columns) -> str:
         norms = np.sqrt(np.maximum(diagonal, 0))
         bounds = norms[entries.row] * norms[entries.col] + close
         likely = np.ptp(diagonal) <= close or (np.abs(entries.data) <= bounds).all()
-    if not (likely and (entries.row != entries.col).any()):
+    if not (likely and (entries.row != entries.col).any()):  # a diagonal matrix may be anything
         return ""
     return f"{'kernel values' if diagonal.any() else 'distances'} or affinities"

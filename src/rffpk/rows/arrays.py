@@ -49,7 +49,8 @@ class Structure(NamedTuple):
         p = self.signs.shape[-1]
         block, first = divmod(part.start, p)
         third, second, one = self.signs[block].astype(np.float64)[:, :, None]
-        # the transform of columns of the identity: from `first` on, as many as `part` has
+        # the transform of columns of the identity: from `first` on, as many as `part` has. Rows
+        # from d on would meet the zeros that pad x to length p.
         y = second * _hadamard(one * _hadamard(np.eye(p, part.stop - part.start, -first)))
         return np.asarray(self.scale * (third * _hadamard(y))[:d])
 
@@ -59,7 +60,7 @@ def _hadamard(lines: Array) -> Array:
 
     It is a chain of products with small Hadamard matrices."""
     p, m = lines.shape
-    h = 1
+    h = 1  # the order of the transform so far
     while h < p:
         order = min(TUNING.fourier.hadamard_order, p // h)
         lines = hadamard(order, np.float64) @ lines.reshape(-1, order, h * m)
@@ -150,7 +151,8 @@ def adjusted_rand_index(a: Array, b: Array) -> float:
     """Return the adjusted Rand index of two arrays of labels (n,), which count from zero.
 
     scikit-learn's function takes longer than the passes, and its warnings of many clusters could
-    only be silenced in all threads."""
+    only be silenced in all threads. The index is 1 if both have one cluster, or only single
+    rows."""
     shape = int(a.max()) + 1, int(b.max()) + 1
     numbers = np.ravel_multi_index((a, b), shape)
     table = np.bincount(numbers, minlength=math.prod(shape)).reshape(shape).astype(np.float64)

@@ -40,7 +40,7 @@ def named(name: str, *tables: Any) -> Iterator[None]:
     except OverflowError as error:
         raise ValueError(f"{name}: has numbers beyond float64. Pass smaller ones.") from error
     except (ValueError, TypeError) as error:
-        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error)):
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error)):  # names the argument already
             raise
         for table in tables:
             advice.give(advice.UNREADABLE, name, table)
@@ -105,9 +105,10 @@ def check_real(
     include: str = "both",
     also: str = "",
 ) -> float:
-    """Return a finite number between `low` and `high`.
+    """Return a finite number between `low` and `high`; None is no bound.
 
-    `include` says which bounds are allowed values, `also` names further values in the message.
+    `include` says which bounds are allowed values: "both", "left", "right" or "neither". `also`
+    names further values in the message.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         also = f" or {also}" if also else ""
@@ -141,8 +142,8 @@ def word_and_size(
 ) -> tuple[str, int | None]:
     """Parse a parameter that is a word, or a pair (word, size); return the word and the size.
 
-    The size is None without a pair, and at least `low` in a pair. `also` names other accepted
-    values in the message."""
+    The size is None without a pair, and None or at least `low` in a pair. `also` names other
+    accepted values in the message."""
     pair = isinstance(value, (tuple, list)) and len(value) == 2
     word, size = value if pair else (value, None)
     check_choice(word, name, words, f"a pair of one of these and an int{also and f', {also}'}")
@@ -204,7 +205,8 @@ def check_finite(x: Any, name: str, raw: Any, schema: Any) -> None:
     """Raise a ValueError that names the first row and column with NaN or infinity.
 
     x is an array or a CSR matrix, converted from `raw`, whose column names the message uses. NaN is
-    allowed in dense rows if the schema says that rows may lack views."""
+    allowed in dense rows if the schema says that rows may lack views. Nothing is checked if
+    scikit-learn is configured to assume finite numbers."""
     values = x.data if sparse.issparse(x) else x  # a sparse sum would merge duplicates
     with np.errstate(over="ignore", invalid="ignore"):
         if sklearn.get_config()["assume_finite"] or np.isfinite(values.sum()):
@@ -214,7 +216,7 @@ def check_finite(x: Any, name: str, raw: Any, schema: Any) -> None:
     missing = not allowed and bool(np.isnan(entries.data).any())  # NaN comes before infinity
     bad = np.isnan(entries.data) if missing else np.isinf(entries.data)
     rows, columns = entries.row[bad], entries.col[bad]
-    if not len(rows):
+    if not len(rows):  # the sum of finite numbers overflowed, or NaN is allowed
         return
     label = labels_of(raw, x.shape[1])[columns[0]]
     where = f"{len(np.unique(rows))} of {x.shape[0]} rows, first in row {rows[0]}, column {label!r}"
@@ -243,9 +245,10 @@ def check_sample_weight(
 ) -> NDArray[np.float64]:
     """Check the weights of rows; return a float64 array (n,), or `ones` if all weights are one.
 
-    Weights must be finite, nonnegative and within the range of `advice.WEIGHTS`. At least one is
-    positive unless `zeros` is set. A pandas index must agree with the index of X. n is None for a
-    source, whose number of rows is not known yet."""
+    None stands for weights of one, and a number for equal weights of all rows. Weights must be
+    finite, nonnegative and within the range of `advice.WEIGHTS`. At least one is positive unless
+    `zeros` is set. A pandas index must agree with the index of X. n is None for a source, whose
+    number of rows is not known yet, so that a number is refused."""
     if sample_weight is None:
         return ones(ENDLESS if n is None else n)
     check_plain(sample_weight, "sample_weight")
@@ -286,7 +289,7 @@ def _compare(first: str, frame: Any, name: str, other: Any) -> None:
     refused elsewhere."""
     if len(frame) != len(other) or frame.index.equals(other.index):
         return  # other numbers of rows are refused elsewhere
-    a, b = (x.index.astype(object) for x in (frame, other))
+    a, b = (x.index.astype(object) for x in (frame, other))  # equal labels may differ in dtype
     if a.equals(b):
         return
     row = next(i for i in range(len(a)) if not a[i : i + 1].equals(b[i : i + 1]))

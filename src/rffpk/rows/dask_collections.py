@@ -24,8 +24,8 @@ Kind = Literal["memory", "source", "dask"]
 def kind_of(X: Any) -> Kind:
     """Return how X is read: from "memory", from a "source", or by "dask".
 
-    A list has the kind of its entries. Raise a TypeError if X is an iterator, which can be read
-    only once."""
+    A list is a source, or read by Dask, if all its entries are, else in memory. Raise a TypeError
+    if X is an iterator, or has one as an entry, because it can be read only once."""
     if isinstance(X, np.ndarray):
         return "memory"
     if is_dask(X):
@@ -68,7 +68,7 @@ def check_columns(X: Any) -> Any:
 def active_client() -> Any:
     """Return the client of the cluster that Dask would use; None: Dask computes in this process."""
     get = dask_module("dask.base").get_scheduler()
-    owner = getattr(get, "__self__", None)
+    owner = getattr(get, "__self__", None)  # the scheduler of a cluster is a method of its client
     return owner if hasattr(owner, "who_has") else None
 
 
@@ -121,6 +121,7 @@ def _lazy(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
         alone.n_jobs = 1  # Dask computes as many partitions at once as it has threads
     apply = delayed(partial(_applied, alone, name, options, meta))
     parts = [_delayed(x) for x in views]
+    # frames do not know how many rows their partitions have
     lengths = [x.chunks[0] if hasattr(x, "chunks") else (math.nan,) * x.npartitions for x in views]
     if len({len(chunks) for chunks in lengths}) > 1:
         raise ValueError(f"views have {[*map(len, lengths)]} partitions, must have equally many.")

@@ -100,7 +100,7 @@ def _visited(blocks: list[Block], reader: _Reader, visit: Visit, add: Add) -> An
 def _joined(results: list[Any], add: Add) -> Any:
     """Combine the results of consecutive partitions, or return the first refusal among them.
 
-    Results of None, from empty partitions, are skipped."""
+    Results of None, from empty partitions, are skipped. Return None if all results are None."""
     found = [result for result in results if result is not None]
     refusals = (result for result in found if isinstance(result, Refusal))
     return next(refusals, None) or (functools.reduce(add, found) if found else None)
@@ -143,6 +143,7 @@ class Partitions(Stream):
         `visit` also gets `shared`, which is sent to the workers only when it changes. Results are
         combined in the order of the partitions."""
         started, sent = time.perf_counter(), self.sent
+        # once n is known, a reading has checked that numbers are finite
         source = (self.schema, self.prepare, shared, self.n is not None)
         if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
             sent.source = source
@@ -224,6 +225,7 @@ def make_partitions(
     head = result_of(client, client.submit(_head, futures[first], pure=False))
     tuning, threads = TUNING.workers, sum(client.nthreads().values())
     are_few = len(lengths) < tuning.group * tuning.tasks_a_thread * threads
+    # the mean count of numbers in a partition
     numbers = n * sum(np.shape(x)[1] for x in (head if listed else [head])) / len(lengths)
     are_alone = are_few or numbers > tuning.small_numbers  # each partition is a task of its own
     groups = gen_batches(len(lengths), 1 if are_alone else tuning.group)

@@ -52,6 +52,7 @@ class DistinctRows:
             hashes = np.zeros(len(p), dtype=np.uint64)
             for number, x in enumerate(parts):
                 hashes += hash_terms(x, _factors(number, x.shape[1]))
+            # the last steps of splitmix64, after which all bits of the sums count alike
             for shift, factor in zip((30, 27), _MIX):
                 hashes = (hashes ^ (hashes >> np.uint64(shift))) * factor
             hashes = hashes ^ (hashes >> np.uint64(31))

@@ -71,6 +71,7 @@ def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     rows may lack views, a row without a view has NaN in all columns of the view. If a view needs
     all columns side by side, a table of all columns comes last."""
     listed = False
+    # a plain table of numbers needs none of these checks
     if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "fiub":
         if isinstance(X, np.ndarray) and X.ndim == 3 and schema.kind == "kernels":
             # a stack of kernel matrices becomes a list
@@ -218,6 +219,7 @@ def _check_list(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
             xs.append(table.sparse_rows(x) if sparse.issparse(x) else x)
     advice.give(advice.VIEWS, "X", xs, fitted=schema.fitted, kind=schema.kind)
     widths, labels = tuple(x.shape[1] for x in xs), [tuple(getattr(x, "columns", ())) for x in X]
+    # as in scikit-learn, names count only if all are strings
     names = tuple(own if all(isinstance(name, str) for name in own) else () for own in labels)
     if schema.fitted is None:
         for i, x in enumerate(xs):

@@ -80,9 +80,10 @@ class Reservoir:
 
     def __init__(self, size: int) -> None:
         self.size, tuning = size, TUNING.sampling
+        # the number of rows that are looked at together, and of spare rows
         self._step = max(size // tuning.reservoir_part, tuning.reservoir_rows)
         self._arrays: list[Array] = []  # keys, indices, and what is kept of the rows
-        self._count, self._bound = 0, math.inf
+        self._count, self._bound = 0, math.inf  # number of stored rows; larger keys are skipped
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, without the unused room of the arrays."""
@@ -116,7 +117,9 @@ class Reservoir:
         self._count = end
 
     def _shrink(self) -> None:
-        """Keep the `size + 1` rows with the smallest keys; break ties by the smaller row index."""
+        """Keep the `size + 1` rows with the smallest keys; break ties by the smaller row index.
+
+        The largest of the keys becomes the threshold of `Sample.first`."""
         most = self.size + 1
         if self._count <= most:
             return
@@ -144,7 +147,8 @@ class Reservoir:
     def sample(self) -> Sample:
         """Return the sample of the `size` smallest keys, in the order of the rows.
 
-        The row with the next larger key comes last, if there is one."""
+        The row with the next larger key comes last, if there is one. Without rows, the sample
+        has no arrays."""
         self._shrink()
         if not self._arrays:
             return Sample(np.empty(0), np.empty(0, np.intp), [])
@@ -192,7 +196,7 @@ class Draws:
             else:
                 count = min(max(1, len(self.chosen) // 2), k - len(self.chosen))
                 drawn = random.choice(len(p), count, p=cost / cost.sum())
-                # Probability: cost after the earlier rows of the batch / cost before the batch.
+                # Probability to accept: cost after the earlier rows of the batch / cost before it.
                 accepted = _accepted(seeds[drawn], self.nearest[drawn], random.uniform(size=count))
                 added = drawn[accepted]
             self.chosen, self._added = np.r_[self.chosen, added], added

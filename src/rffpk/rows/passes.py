@@ -54,7 +54,8 @@ def column_rows(x: Columns, weight: Array, n_threads: int, shift: Array | None =
 
 
 def mean_features(rows: Rows) -> list[Array]:
-    """Compute the weighted mean feature vector of each view, (F_l,), before shifts."""
+    """Compute the weighted mean feature vector of each view, (F_l,), without the shifts."""
+    # with one centroid, all rows are in its cluster
     sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)
     parts = np.split(sums.N[0], np.cumsum(rows.widths)[:-1])
     weights = np.broadcast_to(sums.G.ravel(), len(parts))  # weights of all rows, or of each view
@@ -133,6 +134,7 @@ def in_parts(
     """Yield (tile, order, part) for tiles of rows. `part` has the nearest part of each row.
 
     `order` sorts the rows of a tile by their part, so that close rows follow each other."""
+    # landmarks without coordinates: only the nearest of them is wanted
     mapped, origin = Landmarks(parts.means, 1, 0.0, parts.means[:, :0]), np.zeros((1, 0), x.dtype)
     for tile in row_tiles(len(x), x.shape[1], TUNING.tiles.search_numbers):
         rows = make_rows([x[tile]], [mapped], ones(len(x[tile])), n_threads, [origin[0]])
@@ -161,6 +163,7 @@ def _reach(marks: Landmarks, parts: LandmarkParts) -> Array:
     gaps[lines[:, None] == lines] = 2 * span  # parts with equal coordinates do not count
     gap = gaps.min(axis=1)
     middle = (gap - radii) / 2
+    # (g - r)^2 - (r + R)^2 = 2 (g + R) (middle - r) must exceed the rounding errors of squares
     eps = 8 * (d + 8) * float(np.finfo(dtype).eps)
     reach = middle - eps * (middle + 2 * span) ** 2 / (gap + radii)
     has_reach = (
@@ -172,15 +175,18 @@ def _reach(marks: Landmarks, parts: LandmarkParts) -> Array:
 def total_variance(rows: Rows) -> float:
     """Return the weighted mean squared distance of the feature vectors from their mean.
 
+    It is 0 if all features, or their directions with `unit_centroids`, are equal up to rounding.
+
     Raises
     ------
     ValueError
-        If it overflows the dtype of the rows, or weights leave nothing of it.
+        If it overflows or underflows the dtype of the rows, or weights leave nothing of it.
     """
     cost = float(rows.alpha @ view_variances(rows))
     resolved = rounding_error(rows.dtype)
     if rows.unit_centroids and cost <= resolved:
         return 0.0  # all rows have one direction, up to rounding
+    # Fourier features have length one, so that a smaller cost may be rounding errors alone
     if cost < 1e3 * resolved and any(isinstance(view, Fourier) for view in rows.maps):
         counted = rows.counted()
         counted = replace(counted, weight=ones(counted.n, rows.dtype), weight_unit=1.0)
@@ -190,6 +196,7 @@ def total_variance(rows: Rows) -> float:
     if cost > 0:
         return cost
     views = [rows.counted().view(i) for i in range(len(rows.xs))]
+    # different rows may have equal landmark features
     columns = [view.xs[0] for view in views if not isinstance(view.maps[0], Landmarks)]
     checks.check_underflow(cost, columns)
     return 0.0
@@ -303,9 +310,9 @@ def pass_of_block(
     """Make one pass over rows in memory; return its sums, and the outputs in `want` by name.
 
     `before` has the sums of earlier rows, whose number is a multiple of SLOT_ROWS. With `hard`,
-    only the soft total uses the exponent, and the other sums follow the hard rule. `directions` are
-    coordinates of `theta` and a ratio that bound distances, so that some are not computed. `into`
-    has arrays for the outputs."""
+    only the soft total uses the exponent, and the other sums follow the hard rule. `directions`
+    (see `_reference.fused_pass`) bound distances to `theta`, so that some are not computed. `into`
+    has arrays for the outputs; None: new arrays."""
     theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
     k, near = len(theta), sum(x.n_neighbours for x in rows.maps if isinstance(x, Landmarks))
     columns = {"memberships": k, "distances": k, "features": len(rows.shift)}

@@ -85,7 +85,7 @@ def sampling(
 
     `sample` is the parameter of the estimator. None: the samples do not grow. The seed comes from a
     copy of the generator `random`, whose state is not changed."""
-    k = 1 if isinstance(n_clusters, str) else int(n_clusters)
+    k = 1 if isinstance(n_clusters, str) else int(n_clusters)  # a word: no number is known yet
     first = None if sample is None else sample_size(k, sample)
     seed = int(deepcopy(random).randint(2**31 - 1))  # later draws do not depend on it
     size = max(sample_size(k), least, first or 0)
@@ -305,7 +305,7 @@ class Opened:
         odds = (self.odds[index] / unit).astype(np.float64)
         # divided by the probability of a row, so that sums over the sample are unbiased
         weight = unit * (odds / -np.expm1(-odds * threshold))
-        return tables, np.where(left > 0, weight, 0)
+        return tables, np.where(left > 0, weight, 0)  # rows left out after the draw keep zero
 
     def numbered(self, size: int) -> tuple[NDArray[np.intp], list[Columns], Array]:
         """Return at most `size` random rows of positive weight, as (indices, tables, weights).
@@ -336,6 +336,7 @@ class Opened:
             # a stream with many rows of weight zero: only the sample is in memory
             return [] if self.stream is None else [self.how.size]
         sizes = self.how._replace(first=first).sizes(self.tables)
+        # a sample of more than half of the rows would save little
         return [m for m in sizes if m == first or 2 * m <= self.counted]
 
 

@@ -104,6 +104,7 @@ class Stream:
                 raise ValueError(
                     f"X gave blocks of {first} and then of {tables[0].dtype}, must give one dtype."
                 )
+            # `_tables` yields low precision as plain arrays
             tables = [as_type(Narrow(x) if x.dtype in SMALL else x, self.dtype) for x in tables]
             end = begin + len(tables[0])
             weight = self.weight[begin:end].astype(float, copy=False)
@@ -155,7 +156,7 @@ class Stream:
     def _tables(self, blocks: Iterable[Any], shapes: list[Shape]) -> Iterator[list[Array]]:
         """Check blocks and yield their tables. Later blocks must have the columns of the first.
 
-        Tables are copied if the source may overwrite its blocks later."""
+        Tables are copied if the source may overwrite its blocks later. Empty blocks are skipped."""
         begin, schema = 0, self.schema
         fresh = self.listed or hasattr(self.sources[0], "fresh")  # else they may be overwritten
         for block in blocks:
@@ -171,7 +172,7 @@ class Stream:
 
 @contextmanager
 def in_block(begin: int) -> Iterator[None]:
-    """Add the row where the block begins to the text of an error raised inside."""
+    """Add the row where the block begins, unless it is 0, to the text of an error raised inside."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -189,6 +190,7 @@ def computed(sample_weight: Any) -> Any:
 def _blocks_of(source: Source, name: str) -> Iterator[Any]:
     """Yield the blocks of a source; refuse sparse blocks and numbers."""
     blocks: Any = source()
+    # an array of three dimensions is a sequence of blocks
     if not isinstance(blocks, Iterable) or getattr(blocks, "ndim", 3) < 3:
         raise TypeError(
             f"{name} is a function that returned {type(blocks).__name__}, must return an iterator "
@@ -217,7 +219,9 @@ def _plain(source: Source, name: str) -> Iterator[list[Array]]:
 
 
 def _together(views: list[Iterator[list[Array]]]) -> Iterator[list[Array]]:
-    """Join the blocks of several sources: yield lists with the same rows of each view."""
+    """Join the blocks of several sources: yield lists with the same rows of each view.
+
+    Raise a ValueError if a source ends before another source."""
     pending: list[Any] = [()] * len(views)  # rows of each source, ahead of the slowest source
     while True:
         pending = [rows if len(rows) else next(view, [()])[0] for rows, view in zip(pending, views)]
@@ -231,7 +235,7 @@ def _together(views: list[Iterator[list[Array]]]) -> Iterator[list[Array]]:
         raise ValueError(f"X[{ended}] gave fewer rows than the other sources.")
 
 
-_LANES = (1021, 1019)
+_LANES = (1021, 1019)  # numbers of sums, which are primes
 
 
 def digest(arrays: list[Array]) -> int:

@@ -44,6 +44,7 @@ def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
     width = len(rows.shift)
     if rows.sparse_columns:
         return fused + 2 * product_cost(rows.xs[0], k) + tuning.weight_cost * k, math.inf
+    # a multiplication and an addition of each feature for the distance, and for the sums
     common = 4.0 * width * k + tuning.weight_cost * k
     return fused + common, tuning.read_cost * width + common
 
@@ -82,6 +83,7 @@ def written_out(x: Columns, fourier: Fourier, n_threads: int) -> Fourier:
         return fourier
     key = id(structure.signs), x.dtype.str
     written = _written.get(key)
+    # the id may be that of earlier signs, which are gone
     if written is None or written.origin is not structure.signs:
         written = _Written(_matrix(structure, d, x.dtype, n_threads), structure.signs)
         _written[key] = written
@@ -189,6 +191,7 @@ class Storage:
             return rows
         if self.cache is not True:
             fused, stored_pass = pass_costs(rows, k)
+            # writing features takes four times as long as reading them
             storing = fused + 4 * TUNING.storage.read_cost * len(rows.shift)
             if 2 * (passes * stored_pass + storing) > passes * fused:  # it must halve the time
                 return rows

@@ -76,7 +76,7 @@ def _widened(stored: NDArray[Any]) -> NDArray[np.float32]:
 def narrow_rows(x: Any) -> Narrow | None:
     """Wrap an array of a low-precision dtype as `Narrow`, without a copy if it is in C order.
 
-    Return None for all other tables."""
+    Return None for all other tables, and for arrays that are empty or not in native byte order."""
     kind = _TYPES.get(getattr(getattr(x, "dtype", None), "name", ""))
     if kind is None or not isinstance(x, np.ndarray) or x.ndim != 2 or not x.size:
         return None
@@ -253,8 +253,8 @@ def occupied_columns(
 ) -> NDArray[np.intp] | None:
     """Return the columns of sparse rows that have entries, and the columns of a mask `besides`.
 
-    Rows of weight zero do not count. Return None if the rows are dense, or if at least half of the
-    columns are occupied: a copy without the empty columns is then not worth its time."""
+    Rows of weight zero do not count. Return None if the rows are dense, if no column is occupied,
+    or if at least half are: a copy without the empty columns is then not worth its time."""
     if not isinstance(x, Csr):
         return None
     x = x if weight is None else x[np.flatnonzero(weight)]
@@ -269,7 +269,9 @@ def occupied_columns(
 def spread_columns(
     narrow: NDArray[Any], columns: NDArray[np.intp] | None, width: int
 ) -> NDArray[Any]:
-    """Return `width` columns: `narrow` in the given columns, and zeros in all other columns."""
+    """Return `width` columns: `narrow` in the given columns, and zeros in all other columns.
+
+    If `columns` is None, return `narrow`, which has all columns."""
     if columns is None:
         return narrow
     lines = np.zeros((*narrow.shape[:-1], width), dtype=narrow.dtype)
@@ -485,11 +487,11 @@ def beyond_float32(x: Columns, mean: float) -> bool:
     if math.isnan(mean):  # some rows lack views
         known = numbers[~np.isnan(numbers)]
         return bool(known.size) and beyond_float32(known, mean_square(known))
-    return mean > 0 or bool(numbers.any())
+    return mean > 0 or bool(numbers.any())  # squares may underflow to a mean of zero
 
 
 def row_bytes(xs: list[Columns]) -> int:
-    """Return the mean number of bytes of a row, summed over the tables."""
+    """Return the mean number of bytes of a row, rounded up, summed over the tables."""
     return sum(
         -(-x.nbytes // max(len(x), 1)) if isinstance(x, Csr)
         else x.shape[1] * x.dtype.itemsize for x in xs
@@ -543,6 +545,7 @@ def _ranks(x: NDArray[Any]) -> NDArray[np.intp]:
         group_start = np.maximum.accumulate(np.where(group_begins, place, 0))
         value_start = np.maximum.accumulate(np.where(value_begins, place, 0))
         rank[tied] = before + value_start - group_start
+        # rows that no other row equals so far
         alone = value_begins & np.r_[value_begins[1:], True]
         tied = tied[~alone]
     return np.unique(rank, return_inverse=True)[1].ravel()
@@ -579,6 +582,7 @@ def squared_norms(x: Columns) -> NDArray[np.float64]:
 def _of_blocks(function: Callable[[NDArray[Any]], Any], x: Columns) -> NDArray[np.float64]:
     """Apply a function of float64 rows to blocks of rows; concatenate its results, (n,)."""
     step = max(1, TUNING.tiles.row_numbers // max(1, x.shape[1]))
+    # without rows there is one empty block, because `concatenate` needs an array
     blocks = (x[i : i + step] for i in range(0, max(len(x), 1), step))
     return np.concatenate([function(np.asarray(b).astype(np.float64, copy=False)) for b in blocks])
 
@@ -618,11 +622,11 @@ def sparse_rows(x: Any) -> Csr:
 def unit_rows(X: Columns) -> Any:
     """Scale the rows of X to length one; zeros stay."""
     if isinstance(X, Csr):
-        largest = abs(X.matrix).max(axis=1).toarray().ravel()
+        largest = abs(X.matrix).max(axis=1).toarray().ravel()  # so that squares do not overflow
         X = _scaled_rows(X, np.where(largest > 0, largest, 1))
         lengths = np.sqrt(squared_norms(X))
         return _scaled_rows(X, np.where(lengths > 0, lengths, 1))
-    largest = np.abs(X).max(axis=1, keepdims=True)  # so that squares do not overflow
+    largest = np.abs(X).max(axis=1, keepdims=True)
     X = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
     return np.divide(X, lengths, out=X, where=lengths > 0)

@@ -130,7 +130,8 @@ def _named(path: str, frame: Any) -> Any:
 def _chosen(path: str, labels: Iterable[Any], choice: Choice) -> list[int] | slice:
     """Return the positions of the columns that `choice` keeps.
 
-    `choice` has the names of columns, or else their positions, counted from 1."""
+    `choice` has the names of columns, or else their positions, counted from 1. Return a slice of
+    all columns if it has neither `columns` nor `drop`."""
     given = choice.columns if choice.drop is None else choice.drop
     if given is None:
         return slice(None)
@@ -195,9 +196,10 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
     file.seek(0)
     frame = read(file, header=0 if header else None, **exact)
     # pandas takes the first fields for names of rows where lines have more fields than names. They
-    # are no names if a separator ends the lines, or if the first line alone is longer.
+    # are no names if a separator ends the lines, or if the first line alone is longer. The last
+    # column then has at most one value.
     has_labels = not frame.index.equals(pandas.RangeIndex(len(frame)))
-    if header and len(frame):  # names of rows may be their numbers
+    if header and len(frame):  # names of rows such as 0, 1, 2, ... look like no names
         file.seek(0)
         has_labels |= read(file, header=None, skiprows=1, nrows=1).shape[1] > frame.shape[1]
     is_shifted = has_labels and frame.iloc[:, -1].count() < min(2, len(frame))

@@ -142,7 +142,9 @@ def check_outputs(outputs: dict[str, Any], *inputs: Any) -> None:
 
 
 def files_of(X: Any) -> tuple[str, ...]:
-    """Return the paths of the files behind a source or a memory map, or a list of them."""
+    """Return the paths of the files behind a source or a memory map, or a list of them.
+
+    Return () if there are no files."""
     if isinstance(X, (list, tuple)):
         return sum(map(files_of, X), ())
     files = getattr(X, "files", ())  # which sources, and data sets of Arrow, have

@@ -95,6 +95,7 @@ def leading_eigenvectors(
     pairs, tuning = None, TUNING.linalg
     # `slow`: the last step of ARPACK holds the interpreter's lock too long, and gains no time
     slow = tuning.ritz_work * n * k**2 > tuning.long_work and n <= tuning.full_order * k
+    # ARPACK keeps 2 k + 1 vectors of length n
     if n > max(TUNING.linalg.full_below, 2 * k + 1) and not slow:
         with contextlib.suppress(ArpackError):
             pairs = _by_lanczos(matrix if callable(matrix) else matrix.__matmul__, k, n, start)
@@ -125,7 +126,8 @@ def _by_lanczos(
     def scaled(v: Array) -> Array:
         return multiply(v) / unit
 
-    def rest(v: Array) -> Array:  # deflation: the known eigenvalues become their minimum
+    # deflation: the eigenvalues known so far, in `values`, become their minimum
+    def rest(v: Array) -> Array:
         return scaled(v) - vectors @ ((values - values.min()) * (vectors.T @ v))
 
     operator, deflated = (
@@ -162,12 +164,13 @@ def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
     def decomposed() -> Array:  # refers to all arrays, so that they live until LAPACK returns
         triangle = np.array(M, dtype=np.float64, order="F")
         upper = np.full(1, "U", "S1")
+        # the second `order` is the leading dimension
         arrays = upper, order, triangle, order, pivots, rank, tolerance, work, info
         routine(*(each.ctypes.data for each in arrays))
         return triangle
 
     triangle = interruptible(n**3 / 3, decomposed)
-    return triangle[: rank[0]], pivots - 1
+    return triangle[: rank[0]], pivots - 1  # LAPACK counts rows from one
 
 
 def ritz_values(
@@ -243,8 +246,8 @@ def gaps_of(gram: Array) -> Array:
 def row_tiles(n: int, width: int, numbers: int | None = None, step: int = 1) -> list[slice]:
     """Cut n rows into slices, so that a slice has about `numbers` entries.
 
-    `width` is the number of entries of a row. Except for the last, a slice has a multiple of `step`
-    rows."""
+    `width` is the number of entries of a row, and `numbers` is `TUNING.tiles.row_numbers` by
+    default. Except for the last, a slice has a multiple of `step` rows."""
     size = step * max(1, (numbers or TUNING.tiles.row_numbers) // max(1, width))
     # scikit-learn's `gen_batches` checks its arguments for half a millisecond
     return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]

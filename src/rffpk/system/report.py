@@ -127,7 +127,7 @@ class Progress:
         rows, seconds, now = record["rows"], record["seconds"], time.perf_counter()
         rate = rows / seconds if seconds > 0 else math.inf
         parts = [record["stage"], f"objective={record['objective']:.8g}"]
-        if record["s"] is not None:
+        if record["s"] is not None:  # a pass of an annealed fit, not an iteration of another method
             start = f"start {record['start'] + 1}/{self.n_starts}"
             parts = [start, parts[0], f"s={record['s']:.4g}", parts[1]]
         parts += [f"{rate:.2g} rows/s", f"{_clock(now - self._begun)} elapsed"]
@@ -149,7 +149,8 @@ class Progress:
     def _show(self, record: dict[str, Any]) -> None:
         """Show a record: update the progress bar or print a line.
 
-        Without a terminal, verbose=1 prints at most one line every few seconds."""
+        There is a bar only with verbose=1, on a terminal, with tqdm. Without a bar, verbose=1
+        prints at most one line every few seconds, and larger numbers print all lines."""
         if self._verbose == 1 and self._bar is None:
             self._bar = _bar()
         now = time.perf_counter()

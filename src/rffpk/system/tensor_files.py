@@ -70,7 +70,7 @@ def write_tensors(path: str, metadata: dict[str, str], arrays: dict[str, Array])
     end = 0
     for name, part in parts.items():
         begin, end = end, end + part.nbytes
-        shape = list(arrays[name].shape)
+        shape = list(arrays[name].shape)  # () for a number, whose `part` has one dimension
         entries[name] = {"dtype": _NAMES[part.dtype], "shape": shape, "data_offsets": [begin, end]}
     header = json.dumps(entries, separators=(",", ":")).encode()
     header += b" " * (-len(header) % _LENGTH)

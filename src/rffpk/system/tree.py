@@ -32,6 +32,7 @@ def ward(gaps: Array, masses: Array) -> NDArray[np.float64]:
     merges, squares = config.backend().ward_mergers(gaps, _positive(masses))
     heights = np.sqrt(np.maximum(squares, 0))
     k, order = len(merges) + 1, np.argsort(heights, kind="stable")
+    # SciPy numbers mergers from k on, after the clusters
     parents, sizes, linkage = [*range(2 * k - 1)], [1] * k, list[tuple[float, ...]]()
     for pair, height in zip(merges[order].tolist(), heights[order].tolist()):
         i, j = sorted(root(parents, each) for each in pair)
@@ -56,6 +57,7 @@ def groups(linkage: Array, n: int) -> NDArray[np.int32]:
 
     Groups are numbered in the order of their first clusters."""
     k = len(linkage) + 1
+    # the lowest k - n mergers are made; SciPy gives them the numbers k to 2 k - n - 1
     roots, pairs = [*range(2 * k - n)], linkage[: k - n, :2].astype(np.intp).tolist()
     for step in reversed(range(k - n)):  # each step passes the root of a merger to both parts
         i, j = pairs[step]
