@@ -136,7 +136,8 @@ class FourierSpec:
         x, weight = sample.some_with(view)
         if not isinstance(self.n_frequencies, str):
             D = int(self.n_frequencies)
-            # features of the seeding rows, and some four arrays of k centroids or sums
+            # features of the seeding rows, and some four arrays of k centroids or sums, each with
+            # two numbers of 8 bytes (sine and cosine) for a frequency
             check_memory(16 * D * (min(sample.n, TUNING.starts.rows_a_centroid * k) + 4 * k), D)
         columns = table.occupied_columns(sample.xs[view], weight=sample.weight)
         moments = partial(sample.moments, view)
@@ -217,7 +218,7 @@ def check_memory(needed: int, n_frequencies: int) -> None:
 def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: bool) -> None:
     """Refuse a gamma with which most sines and cosines of most rows are rounding errors.
 
-    Only warn if gamma was computed."""
+    Only warn if gamma was computed. `origin` tells in the message how."""
     some = X[:: max(1, len(X) // 100)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "laplacian":  # phases follow Cauchy's distribution
@@ -243,6 +244,7 @@ def resolve_gamma(
 ) -> float:  # fmt: skip
     """Return the number that the parameter `gamma` stands for; see `RandomFourierFeatures`.
 
+    It is 1 / (2 t) for a mean or median distance t that the word names, and 1 if t is zero.
     `moments` returns the mean and variance of the columns. It may use more rows than X has; None:
     they are computed from X."""
     if not isinstance(gamma, str):
@@ -329,7 +331,7 @@ def _uniform(gaussian: Array) -> Array:
 def _sampled_rows(X: Columns, weight: Array, random: np.random.RandomState) -> Array:
     """Draw rows of X at random, in proportion to their weights, as a dense float64 array."""
     tuning = TUNING.fourier
-    m = (2 * tuning.pair_numbers / X.shape[1]) ** 0.5
+    m = (2 * tuning.pair_numbers / X.shape[1]) ** 0.5  # m^2 / 2 pairs of d numbers
     m = int(np.clip(m, tuning.fewest_paired, tuning.most_paired))
     index = np.flatnonzero(weight)
     if uneven(weight[index]):
@@ -353,7 +355,7 @@ def _relative_error(fourier: Fourier, rows: Array, exact: Array) -> float:
     """Return the mean squared error of the approximate kernel over the exact kernel's variance.
 
     The mean and the variance are over all pairs of `rows`. `exact` has the kernel values of the
-    pairs."""
+    pairs. If these values are equal up to rounding, the error is 0."""
     if not exact.size or exact.var() <= _ROUNDING:
         return 0.0
     features = unshifted(rows, fourier.astype(rows.dtype), 1)
