@@ -66,7 +66,9 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _model(options: argparse.Namespace, has_words: bool) -> Any:
-    """Make the clusterer of the options; by default the metric and the table choose the method."""
+    """Make the clusterer of the options.
+
+    If `options.method` is None, it is set: the metric and the table choose the method."""
     if options.method is None:
         plain = has_words or options.metric == "cosine"
         options.method = "plain" if plain else "diffusion"

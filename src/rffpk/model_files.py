@@ -330,6 +330,7 @@ class Encoder:
             if all(isinstance(text, str) for text in value):
                 return {"strings": [value.dtype.kind, *map(str, value)]}
         elif is_storable(value.dtype) and not isinstance(value, np.ma.MaskedArray):
+            # an array in neither order is stored in C order
             rows = value.flags.c_contiguous or not value.flags.f_contiguous
             self.arrays[path] = np.asarray(value if rows else value.T)
             if isinstance(value, np.generic):
@@ -425,20 +426,23 @@ class Decoder:
         _require(kind in RECORDS, f"{path}, a {kind!r}")
         cls, values = RECORDS[kind], self.attributes(content, f"{path}.")
         if hints := get_type_hints(cls):
+            # all arguments of the constructor are there, and no attribute without annotation
             whole = signature(cls).parameters.keys() <= values.keys() <= hints.keys()
             _require(whole, f"{path}, another {kind}")
         for name in hints.keys() & values.keys():
             _require(_is_of(values[name], hints[name]), f"{path}.{name}")
         if issubclass(cls, tuple):
             return cls(**values)
-        made = object.__new__(cls)
+        made = object.__new__(cls)  # no constructor runs: its results were stored
         vars(made).update(values)
         _require(cls not in _VALID or _VALID[cls](made), path)
         return made
 
 
 def _is_of(value: Any, hint: Any) -> bool:
-    """Return whether a value is of an annotated type; entries of containers are not checked."""
+    """Return whether a value is of an annotated type; entries of containers are not checked.
+
+    An integer may stand for a float."""
     kind = get_origin(hint) or hint
     if hasattr(kind, "__value__"):  # an alias by the statement `type`, as NDArray is in some NumPy
         return _is_of(value, kind.__value__)

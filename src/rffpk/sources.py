@@ -306,7 +306,8 @@ def spill(source: Source, path: str | os.PathLike[str]) -> Callable[[], Iterator
 def _write_rows(source: Source, file: BinaryIO) -> None:
     """Check the blocks of a source and write them in .npy format.
 
-    The header is written again at the end, when the number of rows is known."""
+    The header is written again at the end, when the number of rows is known. The file is of float32
+    if the first block is, else of float64."""
     if not callable(source):
         raise TypeError(
             f"source is of type {type(source).__name__}. Pass a function that returns an iterator "

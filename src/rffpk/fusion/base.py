@@ -302,6 +302,7 @@ class KernelFusion(Clusterer):
             flaw = partial(low_rank, scaled, xs, uneven(rows.weight))
             causes: list[Cause] = [partial(few_rows, "X", rows.tables, rows.weight), flaw]
             cluster(self, k, rows, random, causes, progress)
+            # if a cluster is empty, `cluster` has given this warning
             if self._clusterer._centroids.masses.all() and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
         return self
@@ -383,7 +384,7 @@ class KernelFusion(Clusterer):
         """Raise a ValueError if one of several kernels is zero.
 
         A zero kernel has no cost in any clustering, so that it would get all of the learned
-        weight."""
+        weight. Kernels that are computed and not centered are not tested."""
         precomputed = checks.is_option(self.kernels, PRECOMPUTED)
         centered = self.standardize and not self._of_affinities
         if not self._needs_every_kernel or not (precomputed or centered):
@@ -477,7 +478,7 @@ class Iteration:
 def inverse_shares(costs: Array) -> Array:
     """Return weights alpha_l ~ 1 / cost_l, (L,), of sum one.
 
-    They minimize sum_l alpha_l^2 cost_l."""
+    They minimize sum_l alpha_l^2 cost_l. If no cost is positive, they are equal."""
     if not costs.max() > 0:
         return np.full(len(costs), 1 / len(costs))
     shares = costs.max() / np.maximum(costs, np.finfo(np.float64).eps * costs.max())
@@ -486,6 +487,8 @@ def inverse_shares(costs: Array) -> Array:
 
 def simplex_minimum(Q: Array) -> Array:
     """Minimize x'Qx over x >= 0 of sum one, for a positive semidefinite Q (m, m); return x.
+
+    For Q = 0 the entries of x are equal.
 
     The constraint on the sum becomes a term (1'x - 1)^2. With x = t alpha and alpha of sum one, the
     minimum over t is q / (1 + q) with q = alpha'Q alpha, and it rises with q. So the best alpha
@@ -548,7 +551,7 @@ def combined(Ks: list[Array], alpha: Array) -> Array:
 
 def mean_of(Ks: list[Array]) -> Array:
     """Compute the mean of the kernels."""
-    return combined(Ks, np.full(len(Ks), len(Ks) ** -0.5))
+    return combined(Ks, np.full(len(Ks), len(Ks) ** -0.5))  # their squares are 1 / L
 
 
 def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterator[Iteration]:
@@ -568,7 +571,7 @@ def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterat
         yield Iteration(alpha, objective, values, H)
         if penalty is None:
             alpha = inverse_shares(costs)
-        else:
+        else:  # twice the objective, as a quadratic form in alpha
             alpha = simplex_minimum(2 * np.diag(np.maximum(costs, 0)) + penalty)
 
 

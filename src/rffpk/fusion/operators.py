@@ -214,7 +214,7 @@ class Approximation:
         if spec.metric not in ("rbf", "laplacian"):
             raise ValueError(f"{name} is {spec.metric!r}, but 'rff' needs 'rbf' or 'laplacian'.")
         gamma = spec.params["gamma"]
-        gamma = 1 / x.shape[1] if gamma is None else gamma
+        gamma = 1 / x.shape[1] if gamma is None else gamma  # scikit-learn's default
         random = np.random.RandomState(self.random.randint(2**31 - 1))
         drawn = FourierSpec(self.size, cast(Kernel, spec.metric), gamma)
         space = drawn.draw(x, self.weight, random, 1)
@@ -290,9 +290,10 @@ def check_definite(
     The k leading singular vectors of K + `shift` I must belong to its largest eigenvalues. They do
     if least + shift >= -(k-th largest + shift). The least eigenvalue is replaced by an upper bound,
     a Ritz value, so that no kernel is refused wrongly."""
-    if spec.is_definite() and not spec.rescale:
+    if spec.is_definite() and not spec.rescale:  # `rescale` subtracts a constant
         return
     values = ritz_values(operator.times, operator.n)
+    # this suffices if the k-th largest eigenvalue is not negative
     if not len(values) or values[0] >= -2 * shift - _ROUNDING * max(values[-1], 0):
         return
     kth = leading_eigenvectors(operator.times, k, operator.n)[0][-1]
