@@ -414,7 +414,7 @@ class KernelFusion(Clusterer):
     def _converge(
         self, iterations: Iterator[Iterated], rows: int, rising: bool = False
     ) -> Iterated:
-        """Run and record iterations until they converge; return the last one, or warn.
+        """Run and record iterations until they converge; return the last. Warn if they do not.
 
         `rows` is the number of rows, for the records. If iterations have a `change`, they converge
         when it is at most `tol`. Otherwise they converge when the relative fall (or rise, if

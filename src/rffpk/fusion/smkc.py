@@ -279,6 +279,7 @@ class SMKC(KernelFusion):
 
         C maps new rows later. Beyond the numerical rank of G, the columns of U are zero."""
         k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
+        # P^(1/2) B L has orthonormal columns up to rounding, which a QR decomposition corrects
         L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
         roots = B.roots[:, None]

@@ -164,7 +164,9 @@ class FourierSpec:
         return FourierSpace(fourier, gamma, error, columns, dtype, n_threads)
 
     def _draw(self, D: int, gamma: float, X: Columns, random: np.random.RandomState) -> Fourier:
-        """Draw D frequencies for the columns of X, structured or as a matrix (d, D)."""
+        """Draw D frequencies for the columns of X, structured or as a matrix (d, D).
+
+        With the sampling "auto" they are structured for the kernel "rbf" and many columns."""
         d = X.shape[1]
         automatic = self.sampling == "auto" and self.kernel == "rbf"
         automatic &= d >= TUNING.fourier.structured_from
@@ -189,6 +191,7 @@ class FourierSpec:
         Return the map and its error. Warn if the largest number of frequencies does not suffice."""
         rows, tuning = _sampled_rows(X, weight, random), TUNING.fourier
         exact = _kernel_of_pairs(self.kernel, gamma, rows)
+        # the features of the rows that starts run on have at most `most_numbers` numbers
         most = tuning.most_numbers // (2 * min(len(X), TUNING.sampling.rows))
         D, most = tuning.fewest, min(tuning.most, most)
         fourier = self._draw(D, gamma, X, random)

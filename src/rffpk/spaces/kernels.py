@@ -180,6 +180,7 @@ def have_triangles(K: Array) -> bool:
     roots = np.sqrt(K.astype(np.float64))
     own = K.argmin(axis=0)  # the rows that the columns stand for
     some = range(0, K.shape[1], -(-K.shape[1] // 16))  # at most 16 columns
+    # d(i, l) <= d(i, j) + d(l, j) for rows i and columns l, with a column j
     sums = (roots[:, [j]] + roots[own, j] for j in some)
     return all((roots <= (1 + _ASYMMETRY) * each).all() for each in sums)
 
@@ -388,6 +389,7 @@ class FittedKernel:
         center = center and not self.precomputed
         self.counted = np.flatnonzero(weight)
         self._origin: Array | None = None
+        # if centered or shifted, values do not depend on the origin of the rows
         recentered = center or (shift and not spec.normalize)
         by_differences = spec.metric == "rbf" or (spec.metric == "linear" and recentered)
         # An origin is subtracted from the rows if that changes no value. Otherwise the expanded
@@ -415,6 +417,7 @@ class FittedKernel:
         if unit_variance and not spec.normalize and spec.metric in _OF_ANY_SCALE:
             squares = _centered_squares(self.diagonal, *self._mean_products())
             variance = float(self._means(squares))
+            # equal rows keep the factor one
             self._scale = 0.0, (1 / variance if variance > np.finfo(np.float64).tiny else 1.0)
             self.diagonal = self._rescaled(self.diagonal)
         if shift:
@@ -505,6 +508,7 @@ class FittedKernel:
             out[tile] = self.block(*tile)
 
         run_all(fill, tiles(self.n, self.n), self.n_threads)
+        # values above and below the diagonal may differ by rounding: keep the values above it
         for rows in row_tiles(self.n, self.n):
             checks.check_finite_kernel(out[rows, rows.start :])
             out[rows, : rows.start] = out[: rows.start, rows].T

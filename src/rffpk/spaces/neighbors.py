@@ -540,6 +540,7 @@ def centroid_landmarks(
         columns = passes.column_rows(rows, ones(len(rows)), n_threads)
         seeds = rows[Draws(columns, rows, p, m, random).chosen]
     else:
+        # m + 1 different rows suffice to draw m rows from
         seeds, _ = _distinct(rows, m + 1, random)
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
     seeds = seeds[near_path(seeds, n_threads)]  # passes skip blocks of far centroids
@@ -562,6 +563,7 @@ def near_path(points: Columns, n_threads: int) -> Array:
     the nearest cluster that is left. Sparse points, or only a few points, keep their order."""
     if table.skip_zeros(points) or len(points) < passes.LEAST_ORDERED:
         return np.arange(len(points))
+    # every `step`-th point starts a cluster: some points for each, and not too many clusters
     step = max(TUNING.landmarks.path_points, -(-len(points) // TUNING.landmarks.path_clusters))
     centers = k_means(points, ones(len(points)), points[::step], n_threads)
     cluster = Neighbourhoods(centers, 1, 0.0, n_threads).chosen(points).ravel()

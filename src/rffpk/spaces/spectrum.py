@@ -310,6 +310,7 @@ def _pairs_by_groups(
     block = min(block, n)
     accurate = max((block + 1) // 2, min(block, least))
     if n <= max(TUNING.spectrum.full_nodes, TUNING.spectrum.full_a_vector * block):
+        # few nodes: the `block` largest eigenvalues of the whole matrix, without error
         matrix, block = multiply(np.eye(n)), max(min(block, n - constant.shape[1]), 1)
         values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=[n - block, n - 1])
         return values[::-1], vectors[:, ::-1], 0.0
@@ -489,6 +490,7 @@ def _combinations(
     variance, most = np.vdot(nodes, walk @ nodes), np.vdot(nodes, nodes)
     if variance <= (1 - TUNING.spectrum.largest_gap) / 2 * most:  # no function lasts a step
         return Spectrum(np.empty(0), np.empty(0), enough, 0), combined[:, :0]
+    # Rows get a total variance of `count`: their features are divided by sqrt(1 - gap) later.
     combined *= np.sqrt((1 - gap) * count / variance)
     if order is not None:
         combined[order] = combined.copy()
@@ -512,7 +514,7 @@ def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, flo
     gap = min((1 - math.cos(angle)) / 2, tuning.largest_gap)
     degree = min(math.ceil(tuning.filter_degree / angle), tuning.largest_degree)
 
-    def passed(x: Any) -> Any:
+    def passed(x: Any) -> Any:  # x = 2 mu - 1 is the cosine of the angle of mu
         mu = (1 + x) / 2
         decay = np.exp(-tuning.times * (1 - mu) / (2 * gap)) / np.sqrt(np.maximum(mu, 1 - gap))
         return np.where(np.arccos(x) <= angle, decay, 0)

@@ -84,6 +84,7 @@ def fit_components(
 
     Columns are multiplied by `scales` (d,) first. Many rows are sampled. O(n d min(n, d)) time for
     n sampled rows; O(n_entries k) for sparse rows."""
+    # so many rows have few enough entries; but more rows than components are needed
     fitting = int(TUNING.sampling.whitened_numbers / max(1, table.entries_a_row(X)))
     most = max(2 * PER_CLUSTER * k, min(TUNING.sampling.whitened_rows, fitting))
     index, p = drawn_rows(weight, most, random)
