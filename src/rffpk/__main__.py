@@ -54,6 +54,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
             UserWarning,
         )
     model = _model(options, bool(words))
+    # without words and without --standardize there are no steps
     steps = [TablePreprocessor()] if words else [StandardScaler()] * options.standardize
     fitted = make_pipeline(*steps, model) if steps else model
     with contextlib.redirect_stdout(sys.stderr):  # for the lines of `verbose`

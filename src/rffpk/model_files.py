@@ -198,7 +198,8 @@ def load(path: str | os.PathLike[str], kind: type[Any] = object) -> Any:
 def _steps(model: Any) -> tuple[Any, Any]:
     """Return the step before an estimator, or None, and the estimator.
 
-    The step is a StandardScaler or a TablePreprocessor of a pipeline."""
+    The step is a StandardScaler or a TablePreprocessor of a pipeline. Other pipelines are refused.
+    """
     if not isinstance(model, Pipeline):
         return None, model
     *before, last = (step for _, step in model.steps)
@@ -242,7 +243,9 @@ def _read(path: str) -> Any:
 
 
 def _scaled(model: Any, scales: dict[str, Any]) -> Pipeline:
-    """Return the pipeline of a StandardScaler with the attributes `scales`, and a model."""
+    """Return the pipeline of a StandardScaler with the attributes `scales`, and a model.
+
+    Raise a ModelFileError if `scales` lack an attribute, or do not fit the columns of the model."""
     d, scaler = getattr(model, "n_features_in_", None), StandardScaler()
     kinds = {name: np.dtype(object if name == _NAMES else np.float64) for name in scales}
     same = scales.keys() - {_NAMES} == {*_SCALES} and isinstance(d, int)
@@ -363,7 +366,7 @@ class Decoder:
         cls = ESTIMATORS[name]
         parameters, attributes = (self.attributes(content[part], path) for part in _PARTS)
         _require(parameters.keys() == cls().get_params(deep=False).keys(), f"other {name}")
-        for attribute in attributes:
+        for attribute in attributes:  # none may replace a parameter or a method
             taken = attribute in parameters or callable(getattr(cls, attribute, None))
             _require(attribute.isidentifier() and not taken, f"{name}.{attribute}")
         model = cls(**parameters)

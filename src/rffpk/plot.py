@@ -48,7 +48,9 @@ def _axes(ax: Any) -> Any:
 
 
 def _having(model: Any, attribute: str) -> Any:
-    """Return a fitted model, or the last step of a pipeline, that has an attribute."""
+    """Return a fitted model, or the last step of a pipeline, that has an attribute.
+
+    Raise an error if neither has the attribute."""
     if isinstance(model, Pipeline) and not len(model):
         raise ValueError("model: is a pipeline without steps. Pass one that ends with a clusterer.")
     with checks.named("model"):

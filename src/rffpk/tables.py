@@ -259,7 +259,7 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
             # commas may be decimal points, or between thousands
             not_numbers = [w for w in words if not converts(w.replace(",", ""), float)]
             remedy = "Leave it out if it names rows, and make numbers of dates."
-            if len(not_numbers) < len(words) / 2:
+            if len(not_numbers) < len(words) / 2:  # most words are numbers
                 but = f" but {not_numbers[:3]}, which may be gaps" if not_numbers else ""
                 remedy = f"They are numbers{but}: convert the column, or leave out names of rows."
             warn(
@@ -281,6 +281,7 @@ def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
 
     A unit is "number", "share" of the indicator of a category, or "date" in days since 1970."""
     names, parts, units = [], [], []
+    # frames of polars have no `iloc`, and take positions themselves
     at = frame.iloc if hasattr(frame, "iloc") else frame
     for j, label in enumerate(frame.columns):
         found, values, unit = _described(at[:, j], str(label))
@@ -377,7 +378,7 @@ def _column_of(column: Any, name: str) -> _Column:
 
 
 def _numbers_in(column: _Column) -> Array:
-    """Return the numbers of a column, NaN for gaps."""
+    """Return the numbers of a column, NaN for gaps. Refuse words and infinity."""
     known = np.array([value is not None for value in column.values], dtype=bool)
     values = column.values[known]
     kinds = kinds_of(values)

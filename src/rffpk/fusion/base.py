@@ -70,6 +70,8 @@ def cluster(
 ) -> None:  # fmt: skip
     """Run annealed k-means with restarts on `embedding_`, and set the fitted attributes.
 
+    `weighted` are the rows that were fitted, with their weights.
+
     If clusters are missing, the warning names the first cause that applies: `causes` are tried
     first, and then causes in the embedding."""
     seed, rows = random.randint(2**31 - 1), _prepared(model, model.embedding_)
@@ -444,6 +446,7 @@ class KernelFusion(Clusterer):
         self.history_.append(_OF_PASSES | record)
         if self._progress is not None:
             self._progress.passed(self.history_[-1])
+        # the last record sets the fitted attributes
         self.objective_, self.kernel_weights_ = objective, alpha
         self.n_iter_ = len(self.history_)
 

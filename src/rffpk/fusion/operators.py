@@ -188,7 +188,7 @@ class Approximation:
 
         `names` name the views in errors."""
         n = len(xs[0])
-        anchors = np.arange(n)
+        anchors = np.arange(n)  # all rows, unless there are more than `size`
         if self.word == "nystroem" and (m := int(self.size)) < n:
             anchors = np.sort(self.random.choice(n, m, replace=False))
         operators: list[Operator] = []
@@ -231,7 +231,7 @@ class Approximation:
         weight, width = self.weight, raw(x[:1]).shape[1]
         tiles = row_tiles(len(x), width)
 
-        def fill(tile: slice) -> None:
+        def fill(tile: slice) -> None:  # is called when `features` and `stored` are set
             stored[tile] = features(x[tile])
 
         mean = np.zeros(width)
@@ -274,7 +274,9 @@ def nystroem_features(
 def with_gamma(
     spec: Specification, x: Columns, weight: Array, random: Any, n_threads: int
 ) -> Specification:
-    """Return the specification with gamma as a number, estimated from all rows if it is a word."""
+    """Return the specification with gamma as a number, estimated from all rows if it is a word.
+
+    Kernels except "rbf" and "laplacian" keep their gamma."""
     gamma: Any = spec.params.get("gamma", "mean")
     if spec.metric in ("rbf", "laplacian") and isinstance(gamma, str):
         gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)

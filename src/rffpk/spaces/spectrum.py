@@ -186,7 +186,8 @@ def eigengaps(spectrum: Spectrum, largest: int) -> Array:
         gaps = spectrum.gaps[spectrum.slow(k)]
         if len(gaps) >= k:
             considered = gaps[min(k, MAX_CLUSTERS - 1, len(gaps) - 1)]
-            # as in `suggested_n_clusters`: ratios of values that are not resolved must not count
+            # as in `suggested_n_clusters`: ratios of values that are not resolved, since they are
+            # far below `considered`, must not count
             least = max(TUNING.spectrum.resolved * considered, 1e-6)
             scores[k] = math.log((gaps[k - 1] + least) / (gaps[k - 2] + least))
     return scores
@@ -288,7 +289,8 @@ def slow_pairs(
 def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
     """Return an order of n nodes that puts near nodes side by side, or None.
 
-    Return None if sorting takes more time than it saves in products with `n_vectors` vectors."""
+    Return None for few nodes, and for a walk in factors that are not square. Also return None if
+    sorting takes more time than it saves in products with `n_vectors` vectors."""
     there = walk.there
     sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # work of sorting all neighbors
     gained = TUNING.spectrum.degree * n_vectors * there.nnz
