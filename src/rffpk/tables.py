@@ -294,7 +294,8 @@ def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
 def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
     """Return the names, numbers (n, m) and unit that describe one column of a frame.
 
-    Booleans have only the share of True. A column of words without any value has m = 0."""
+    Booleans have only the share of True. A column of categories without any value has m = 0.
+    """
     if are_times(values):
         with checks.named(f"column {name!r}"):  # errors, as for times of the day, name the column
             days, are_dates = _days(values)

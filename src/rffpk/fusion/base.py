@@ -304,7 +304,7 @@ class KernelFusion(Clusterer):
             flaw = partial(low_rank, scaled, xs, uneven(rows.weight))
             causes: list[Cause] = [partial(few_rows, "X", rows.tables, rows.weight), flaw]
             cluster(self, k, rows, random, causes, progress)
-            # if a cluster is empty, `cluster` has given this warning
+            # if a cluster is empty, `cluster` has warned, and named the cause
             if self._clusterer._centroids.masses.all() and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
         return self

@@ -305,7 +305,7 @@ def node_features(
         slow = spectrum.slow(k) if is_told else able
         # eigenvectors that cover few rows are used only if there are too few slow eigenvectors
         index = np.sort(np.r_[slow, np.setdiff1d(able, slow)][: spec.n_components])
-        if max(1, len(index)) < spec.n_components:  # without eigenvectors there is a feature 0
+        if max(1, len(index)) < spec.n_components:  # one feature is always there
             raise ValueError(
                 f"n_components={spec.n_components}: the graph has {len(index)} eigenfunctions on "
                 f"its {len(graph.extension)} nodes. Choose a smaller n_components."

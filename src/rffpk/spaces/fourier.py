@@ -247,7 +247,9 @@ def resolve_gamma(
 ) -> float:  # fmt: skip
     """Return the number that the parameter `gamma` stands for; see `RandomFourierFeatures`.
 
-    It is 1 / (2 t) for a mean or median distance t that the word names, and 1 if t is zero.
+    A number stands for itself. A word stands for 1 / (2 t), with a distance t that depends on the
+    word and the kernel, and for 1 if t is zero.
+
     `moments` returns the mean and variance of the columns. It may use more rows than X has; None:
     they are computed from X."""
     if not isinstance(gamma, str):
