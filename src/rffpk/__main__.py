@@ -54,6 +54,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
             UserWarning,
         )
     model = _model(options, bool(words))
+    # without words and without --standardize there are no steps
     steps = [TablePreprocessor()] if words else [StandardScaler()] * options.standardize
     fitted = make_pipeline(*steps, model) if steps else model
     with contextlib.redirect_stdout(sys.stderr):  # for the lines of `verbose`
@@ -66,7 +67,9 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _model(options: argparse.Namespace, has_words: bool) -> Any:
-    """Make the clusterer of the options; by default the metric and the table choose the method."""
+    """Make the clusterer of the options.
+
+    If `options.method` is None, it is set: the metric and the table choose the method."""
     if options.method is None:
         plain = has_words or options.metric == "cosine"
         options.method = "plain" if plain else "diffusion"

@@ -90,6 +90,7 @@ def cluster(
     adata.uns[key_added] = {"params": {**_written(model), **used}}
     if isinstance(n_clusters, str):
         adata.uns[key_added]["levels"] = model.selection_.levels
+    # memberships of an earlier call must not stay
     adata.obsm.pop(of_memberships := f"{key_added}_memberships", None)
     if model.store_memberships:
         adata.obsm[of_memberships] = model.memberships_
@@ -142,7 +143,9 @@ def _connectivities(adata: Any, key: Any) -> Any:
 
 
 def _written(model: Any) -> dict[str, Any]:
-    """Return the parameters that differ from the defaults, as values that AnnData files hold."""
+    """Return parameters as values that AnnData files hold, with the method and the version.
+
+    They are n_clusters, and the parameters that differ from their defaults."""
     default = type(model)().get_params(deep=False)
     plain = {
         name: value if isinstance(value, (bool, int, float, str)) else repr(value)

@@ -372,7 +372,7 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
             f"centers has shape {centers.shape}, must be {(u.shape[1], X.shape[1])}: "
             "(n_clusters, n_features)."
         )
-    X, centers = _in_range(X, centers)
+    X, centers = _in_range(X, centers)  # a common factor does not change the index
     separation = float(pdist(centers, "sqeuclidean").min())
     batches = gen_batches(len(X), max(1, TUNING.tiles.search_numbers // len(centers)))
     cost = sum(

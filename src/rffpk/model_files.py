@@ -198,7 +198,8 @@ def load(path: str | os.PathLike[str], kind: type[Any] = object) -> Any:
 def _steps(model: Any) -> tuple[Any, Any]:
     """Return the step before an estimator, or None, and the estimator.
 
-    The step is a StandardScaler or a TablePreprocessor of a pipeline."""
+    The step is a StandardScaler or a TablePreprocessor of a pipeline. Other pipelines are refused.
+    """
     if not isinstance(model, Pipeline):
         return None, model
     *before, last = (step for _, step in model.steps)
@@ -242,7 +243,9 @@ def _read(path: str) -> Any:
 
 
 def _scaled(model: Any, scales: dict[str, Any]) -> Pipeline:
-    """Return the pipeline of a StandardScaler with the attributes `scales`, and a model."""
+    """Return the pipeline of a StandardScaler with the attributes `scales`, and a model.
+
+    Raise a ModelFileError if `scales` lack an attribute, or do not fit the columns of the model."""
     d, scaler = getattr(model, "n_features_in_", None), StandardScaler()
     kinds = {name: np.dtype(object if name == _NAMES else np.float64) for name in scales}
     same = scales.keys() - {_NAMES} == {*_SCALES} and isinstance(d, int)
@@ -330,6 +333,7 @@ class Encoder:
             if all(isinstance(text, str) for text in value):
                 return {"strings": [value.dtype.kind, *map(str, value)]}
         elif is_storable(value.dtype) and not isinstance(value, np.ma.MaskedArray):
+            # an array in neither order is stored in C order
             rows = value.flags.c_contiguous or not value.flags.f_contiguous
             self.arrays[path] = np.asarray(value if rows else value.T)
             if isinstance(value, np.generic):
@@ -362,7 +366,7 @@ class Decoder:
         cls = ESTIMATORS[name]
         parameters, attributes = (self.attributes(content[part], path) for part in _PARTS)
         _require(parameters.keys() == cls().get_params(deep=False).keys(), f"other {name}")
-        for attribute in attributes:
+        for attribute in attributes:  # none may replace a parameter or a method
             taken = attribute in parameters or callable(getattr(cls, attribute, None))
             _require(attribute.isidentifier() and not taken, f"{name}.{attribute}")
         model = cls(**parameters)
@@ -425,20 +429,23 @@ class Decoder:
         _require(kind in RECORDS, f"{path}, a {kind!r}")
         cls, values = RECORDS[kind], self.attributes(content, f"{path}.")
         if hints := get_type_hints(cls):
+            # all arguments of the constructor are there, and no attribute without annotation
             whole = signature(cls).parameters.keys() <= values.keys() <= hints.keys()
             _require(whole, f"{path}, another {kind}")
         for name in hints.keys() & values.keys():
             _require(_is_of(values[name], hints[name]), f"{path}.{name}")
         if issubclass(cls, tuple):
             return cls(**values)
-        made = object.__new__(cls)
+        made = object.__new__(cls)  # no constructor runs: its results were stored
         vars(made).update(values)
         _require(cls not in _VALID or _VALID[cls](made), path)
         return made
 
 
 def _is_of(value: Any, hint: Any) -> bool:
-    """Return whether a value is of an annotated type; entries of containers are not checked."""
+    """Return whether a value is of an annotated type; entries of containers are not checked.
+
+    An integer may stand for a float."""
     kind = get_origin(hint) or hint
     if hasattr(kind, "__value__"):  # an alias by the statement `type`, as NDArray is in some NumPy
         return _is_of(value, kind.__value__)

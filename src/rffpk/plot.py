@@ -38,6 +38,7 @@ _NO_STEPS = ("k-means", "swap")  # stages of passes before a start and of trials
 
 
 def _axes(ax: Any) -> Any:
+    """Return `ax` if it is one of matplotlib's Axes, or new axes for None."""
     why = "rffpk.plot needs matplotlib (pip install matplotlib)"
     if ax is None:
         ax = optional_module("matplotlib.pyplot", why).subplots(layout="constrained")[1]
@@ -47,7 +48,9 @@ def _axes(ax: Any) -> Any:
 
 
 def _having(model: Any, attribute: str) -> Any:
-    """Return a fitted model, or the last step of a pipeline, that has an attribute."""
+    """Return a fitted model, or the last step of a pipeline, that has an attribute.
+
+    Raise an error if neither has the attribute."""
     if isinstance(model, Pipeline) and not len(model):
         raise ValueError("model: is a pipeline without steps. Pass one that ends with a clusterer.")
     with checks.named("model"):
@@ -159,6 +162,7 @@ def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]
     """Return points (n, 2) in the plane, and the names of its axes, as `clusters` describes."""
     if isinstance(model, Pipeline):
         rows, model = model[:-1].transform(rows), model[-1]
+    # the time is 0 if the features are the columns
     if isinstance(model, DiffusionPowerKMeans) and model.feature_map_.time_:
         features = model.feature_map_.transform(rows)
         if features.shape[1] > 1:
@@ -200,7 +204,9 @@ def _squared_distances(model: Any, rows: Any) -> Array | None:
 
 
 def _opacity(model: Any, rows: Any) -> Array:
-    """Return opacities, from faint, where all memberships are equal, to one."""
+    """Return opacities, from faint, where all memberships are equal, to one.
+
+    Without memberships, or with one cluster, all are one."""
     try:
         u = model.predict_proba(rows)
     except (AttributeError, ValueError):  # the model, or its precomputed kernels, give none

@@ -84,7 +84,9 @@ class ClusterProfiles:
         )
 
     def _text(self, cluster: int) -> str:
-        """Return the columns that set a cluster apart most, with their means and differences."""
+        """Return the columns that set a cluster apart most, with their means and differences.
+
+        There are at most four."""
         means, gaps = self.means[cluster], self.differences[cluster]
         order = np.argsort(-np.abs(gaps), kind="stable")[:4]
         first = [j for j in order if round(gaps[j], 1)]  # smaller gaps would be shown as zero
@@ -164,6 +166,7 @@ def describe(
         raise ValueError(
             "With precomputed kernels or a graph, n_resamples must be 0 and table must be given."
         )
+    # the tree of k clusters has k - 1 mergers
     labels, k = np.asarray(model.predict(X)), len(last.linkage_) + 1
     p = checks.check_sample_weight(sample_weight, len(labels), X)
     inside = np.flatnonzero(labels >= 0)
@@ -234,7 +237,7 @@ def _differences(members: Any, p: Array, values: Columns) -> tuple[Array, Array]
     `members` (k, n) has the weight of each row in its cluster, and `p` (n,) has all weights.
     Columns are centered for precision, unless they are sparse. Gaps (NaN) are left out.
     Results that are only rounding errors become zero."""
-    values, exponents = over_powers(values)
+    values, exponents = over_powers(values)  # squares must not overflow; undone at the end
     if skip_zeros(values):
         center, weights, all_weights = np.zeros(values.shape[1]), members.sum(axis=1), p.sum()
         weights, x = weights[:, None], values
@@ -275,7 +278,9 @@ def _moments(weights: Array, sums: Array, squares: Array) -> tuple[Array, Array]
 def _stability(
     model: Any, X: Any, labels: Array, weight: Array, k: int, n_resamples: int, random: Any
 ) -> NDArray[np.float64]:
-    """Return the `stability` (k,) of `ClusterProfiles`, from `n_resamples` refits."""
+    """Return the `stability` (k,) of `ClusterProfiles`, from `n_resamples` refits.
+
+    It is NaN for a cluster that no refit saw, and everywhere if there are fewer than k rows."""
     counted = np.flatnonzero(weight)
     n, total, seen = len(counted), np.zeros(k), np.zeros(k)
     for _ in range(n_resamples if n >= k else 0):  # fewer rows than clusters cannot be fitted
@@ -299,7 +304,7 @@ def _stability(
 
 
 def _refit(model: Any, X: Any, weight: Array, k: int, seed: int) -> Array:
-    """Return labels of a fit with k clusters to some of the rows."""
+    """Return labels of a fit with k clusters to the rows X, with the parameters of `model`."""
     again, fitted = clone(model), _clusterer(model)
     last = again[-1] if isinstance(again, Pipeline) else again
     last.set_params(n_clusters=k, random_state=seed, store_memberships=False, verbose=0)

@@ -85,6 +85,7 @@ def _model(X: Any, metric: Any, n_jobs: int | None) -> Any:
     if checks.is_option(metric, "kernel"):
         return MultiKernelPowerKMeans("auto", kernels="precomputed", n_jobs=n_jobs)
     listed = isinstance(X, (list, tuple))
+    # a list of sources or of Dask collections has several views, too
     several = is_list_of_views(X) or (listed and kind_of(X) != "memory")
     if several and checks.is_option(metric, "euclidean"):
         return RFFMultiKernelPowerKMeans("auto", kernels="linear", n_jobs=n_jobs)

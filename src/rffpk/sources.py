@@ -106,6 +106,7 @@ def from_npy(paths: _Paths) -> Callable[[], Iterator[Array]]:
     def blocks() -> Iterator[Array]:
         for name in names:
             dtype, (n, d), begin = _opened(name)
+            # an empty block tells how many bytes a row has
             step = block_rows([np.empty((0, d), dtype=dtype)])
             for first in range(0, n, step):
                 m = min(step, n - first)
@@ -234,7 +235,7 @@ def from_arrow(
 
 
 def _block(batch: Any, dtype: np.dtype[Any]) -> Array:
-    """Return the columns of a batch side by side."""
+    """Return the columns of a batch side by side. Refuse gaps, words and categories."""
     block = np.empty((batch.num_rows, batch.num_columns), dtype=dtype)
     for j, (name, column) in enumerate(zip(batch.schema.names, batch.columns)):
         if column.null_count:
@@ -306,7 +307,8 @@ def spill(source: Source, path: str | os.PathLike[str]) -> Callable[[], Iterator
 def _write_rows(source: Source, file: BinaryIO) -> None:
     """Check the blocks of a source and write them in .npy format.
 
-    The header is written again at the end, when the number of rows is known."""
+    The header is written again at the end, when the number of rows is known. The file is of float32
+    if the first block is, else of float64."""
     if not callable(source):
         raise TypeError(
             f"source is of type {type(source).__name__}. Pass a function that returns an iterator "

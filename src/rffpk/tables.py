@@ -166,6 +166,7 @@ class TablePreprocessor(Estimator):
         squares = (left[:, np.newaxis] @ right)[:, 0]
         shared = (~lacks).astype(np.float64) @ known.T
         distances = squares / np.maximum(shared, 1) + _ALIKE * (x * x).sum(axis=1, keepdims=True)
+        # only references that share no known column with a row are infinitely far
         distances = np.minimum(distances, np.finfo(np.float32).max)
         # Keys (n, references): integers that sort by distance, then by index of the reference.
         # Single precision makes distances equal that differ by rounding only.
@@ -181,14 +182,15 @@ class TablePreprocessor(Estimator):
             values = np.where(counted, self.references_[near & _INDEX, part], 0.0).sum(axis=1)
             values /= np.maximum(counted.sum(axis=1), 1)
             if own is not None:
-                # Shares are rounded, because equal shares may differ in their last digits.
+                # `values * scale + mean` undoes the scaling: shares of the categories. They are
+                # rounded, because equal shares may differ in their last digits.
                 most_frequent = np.round(values * scale + mean, 9).argmax(axis=1)
                 values = (np.eye(len(mean))[most_frequent] - mean) / scale
             filled[lacking, part] = values
         return filled
 
     def _count_unknown(self, X: Any) -> int:
-        """Count the rows with a word that `fit` did not see."""
+        """Count the rows with a word that `fit` did not see, in columns that are not left out."""
         unknown = np.zeros(len(X), dtype=bool)
         columns = _columns_of(X, list(self.feature_names_in_))
         for column, own, scale in zip(columns, self.categories_, self.scales_):
@@ -257,7 +259,7 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
             # commas may be decimal points, or between thousands
             not_numbers = [w for w in words if not converts(w.replace(",", ""), float)]
             remedy = "Leave it out if it names rows, and make numbers of dates."
-            if len(not_numbers) < len(words) / 2:
+            if len(not_numbers) < len(words) / 2:  # most words are numbers
                 but = f" but {not_numbers[:3]}, which may be gaps" if not_numbers else ""
                 remedy = f"They are numbers{but}: convert the column, or leave out names of rows."
             warn(
@@ -279,6 +281,7 @@ def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
 
     A unit is "number", "share" of the indicator of a category, or "date" in days since 1970."""
     names, parts, units = [], [], []
+    # frames of polars have no `iloc`, and take positions themselves
     at = frame.iloc if hasattr(frame, "iloc") else frame
     for j, label in enumerate(frame.columns):
         found, values, unit = _described(at[:, j], str(label))
@@ -289,7 +292,10 @@ def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
 
 
 def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
-    """Return the names, numbers (n, m) and unit that describe one column of a frame."""
+    """Return the names, numbers (n, m) and unit that describe one column of a frame.
+
+    Booleans have only the share of True. A column of categories without any value has m = 0.
+    """
     if are_times(values):
         with checks.named(f"column {name!r}"):  # errors, as for times of the day, name the column
             days, are_dates = _days(values)
@@ -366,13 +372,14 @@ def _column_of(column: Any, name: str) -> _Column:
             f"X has values of type {refused[0]} in column {name!r}, must have numbers, words or "
             "booleans: convert them, or leave the column out."
         )
+    # booleans alone are categories, and so is any column with a word; gaps alone are numbers
     are_numbers = {*kinds.values()} <= {"number", "boolean"} and {*kinds.values()} != {"boolean"}
     nominal = str(column.dtype).startswith(advice.NOMINAL) or not are_numbers
     return _Column(name, values, nominal)
 
 
 def _numbers_in(column: _Column) -> Array:
-    """Return the numbers of a column, NaN for gaps."""
+    """Return the numbers of a column, NaN for gaps. Refuse words and infinity."""
     known = np.array([value is not None for value in column.values], dtype=bool)
     values = column.values[known]
     kinds = kinds_of(values)
@@ -416,7 +423,8 @@ def _categories(words: list[str | None]) -> Any:
 def _encoded(column: _Column, categories: Any) -> Array:
     """Return the numbers (n, 1), or an indicator of each category (n, m).
 
-    Lines of missing values, and of unknown categories, are NaN."""
+    Lines of missing values, and of unknown categories, are NaN. Without any categories there is
+    one column, of NaN."""
     if categories is None:
         return _numbers_in(column)[:, None]
     places = {name: j for j, name in enumerate(categories[:_MOST])}
@@ -428,6 +436,7 @@ def _encoded(column: _Column, categories: Any) -> Array:
     at = np.array([-1 if word is None else places.get(word, others) for word in _words_in(column)])
     if not len(categories):
         return np.full((len(at), 1), np.nan)
+    # the place -1 sets the last column at first
     found = np.zeros((len(at), len(categories)))
     found[np.arange(len(at)), at] = 1
     found[at < 0] = np.nan

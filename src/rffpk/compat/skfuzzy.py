@@ -137,9 +137,11 @@ def cmeans_predict(
             f"test_data has {x.shape[1]} rows, must have {cntr.shape[1]}, a row for each feature."
         )
     d = _distances(x, cntr, metric)
+    # The second iteration changes nothing, so that it is the last if `error` is above zero.
     u, before = _memberships(d, m), np.fmax(u0, _EPS)
     p = 1 if maxiter == 1 or np.linalg.norm(u - before) < error else 2
     p = p if error > 0 else maxiter
+    # the memberships that each iteration begins with, for its objective
     steps = [_normalized(before), *[u] * (p - 1)]
     jm = np.array([float((each**m * d**2).sum()) for each in steps])
     return Prediction(u, u0, d, jm, len(jm), partition_coefficient(u.T))
@@ -148,7 +150,9 @@ def cmeans_predict(
 def _checked(
     data: Any, c: int, error: float, maxiter: int, init: Any, seed: Any, most: int | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return the samples as rows, and the initial memberships (c, n)."""
+    """Return the samples as rows, and the initial memberships (c, n).
+
+    `most` is the largest c that is allowed; None: the number of samples."""
     x = np.ascontiguousarray(checks.finite_array(data, "data").T)
     checks.check_int(c, "c", 1, most or len(x))
     checks.check_real(error, "error", 0)

@@ -70,6 +70,8 @@ def cluster(
 ) -> None:  # fmt: skip
     """Run annealed k-means with restarts on `embedding_`, and set the fitted attributes.
 
+    `weighted` are the rows that were fitted, with their weights.
+
     If clusters are missing, the warning names the first cause that applies: `causes` are tried
     first, and then causes in the embedding."""
     seed, rows = random.randint(2**31 - 1), _prepared(model, model.embedding_)
@@ -302,6 +304,7 @@ class KernelFusion(Clusterer):
             flaw = partial(low_rank, scaled, xs, uneven(rows.weight))
             causes: list[Cause] = [partial(few_rows, "X", rows.tables, rows.weight), flaw]
             cluster(self, k, rows, random, causes, progress)
+            # if a cluster is empty, `cluster` has warned, and named the cause
             if self._clusterer._centroids.masses.all() and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
         return self
@@ -383,7 +386,7 @@ class KernelFusion(Clusterer):
         """Raise a ValueError if one of several kernels is zero.
 
         A zero kernel has no cost in any clustering, so that it would get all of the learned
-        weight."""
+        weight. Kernels that are computed and not centered are not tested."""
         precomputed = checks.is_option(self.kernels, PRECOMPUTED)
         centered = self.standardize and not self._of_affinities
         if not self._needs_every_kernel or not (precomputed or centered):
@@ -413,7 +416,7 @@ class KernelFusion(Clusterer):
     def _converge(
         self, iterations: Iterator[Iterated], rows: int, rising: bool = False
     ) -> Iterated:
-        """Run and record iterations until they converge; return the last one, or warn.
+        """Run and record iterations until they converge; return the last. Warn if they do not.
 
         `rows` is the number of rows, for the records. If iterations have a `change`, they converge
         when it is at most `tol`. Otherwise they converge when the relative fall (or rise, if
@@ -443,6 +446,7 @@ class KernelFusion(Clusterer):
         self.history_.append(_OF_PASSES | record)
         if self._progress is not None:
             self._progress.passed(self.history_[-1])
+        # the last record sets the fitted attributes
         self.objective_, self.kernel_weights_ = objective, alpha
         self.n_iter_ = len(self.history_)
 
@@ -477,7 +481,7 @@ class Iteration:
 def inverse_shares(costs: Array) -> Array:
     """Return weights alpha_l ~ 1 / cost_l, (L,), of sum one.
 
-    They minimize sum_l alpha_l^2 cost_l."""
+    They minimize sum_l alpha_l^2 cost_l. If no cost is positive, they are equal."""
     if not costs.max() > 0:
         return np.full(len(costs), 1 / len(costs))
     shares = costs.max() / np.maximum(costs, np.finfo(np.float64).eps * costs.max())
@@ -486,6 +490,8 @@ def inverse_shares(costs: Array) -> Array:
 
 def simplex_minimum(Q: Array) -> Array:
     """Minimize x'Qx over x >= 0 of sum one, for a positive semidefinite Q (m, m); return x.
+
+    For Q = 0 the entries of x are equal.
 
     The constraint on the sum becomes a term (1'x - 1)^2. With x = t alpha and alpha of sum one, the
     minimum over t is q / (1 + q) with q = alpha'Q alpha, and it rises with q. So the best alpha
@@ -548,7 +554,7 @@ def combined(Ks: list[Array], alpha: Array) -> Array:
 
 def mean_of(Ks: list[Array]) -> Array:
     """Compute the mean of the kernels."""
-    return combined(Ks, np.full(len(Ks), len(Ks) ** -0.5))
+    return combined(Ks, np.full(len(Ks), len(Ks) ** -0.5))  # their squares are 1 / L
 
 
 def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterator[Iteration]:
@@ -568,7 +574,7 @@ def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterat
         yield Iteration(alpha, objective, values, H)
         if penalty is None:
             alpha = inverse_shares(costs)
-        else:
+        else:  # twice the objective, as a quadratic form in alpha
             alpha = simplex_minimum(2 * np.diag(np.maximum(costs, 0)) + penalty)
 
 

@@ -207,6 +207,7 @@ class Agreement:
         else:
             rest = [other for other in range(len(self.As)) if other != number]
             partners, maps = [self.U[o] for o in rest], [self.maps[o] for o in rest]
+        # 0 * v is the sum if there are no partners
         values, U = linalg.leading_eigenvectors(
             lambda v: A @ v + self.weight * sum((B @ (B.T @ v) for B in partners), 0 * v),
             self.k, len(A), U.sum(axis=1),
@@ -351,7 +352,9 @@ class LKAM(KernelFusion):
         self._keep(self._converge(base.alternation(near, k, penalty), len(near[0])))
 
     def _least_values(self, mean: Array) -> Array:
-        """Return the smallest value of the mean kernel within each row's neighborhood, (n,)."""
+        """Return the smallest value of the mean kernel within each row's neighborhood, (n,).
+
+        Neighborhoods have `n_neighbors` rows, or this share of them, both counted by weight."""
         size, n, p = self.n_neighbors, len(mean), self._weight
         most = float(p.sum())
         # small weights may be counts times a factor, which another warning names
@@ -402,6 +405,7 @@ def least_values_of_mass(mean: Array, weight: Array, mass: float) -> Array:
         order = np.argsort(-mean[tile], axis=1, kind="stable")
         # a row is in the neighborhood if the rows nearer to its center lack mass
         before = np.cumsum(weight[order], axis=1) - weight[order]
+        # the place of the last such row; the first is always in
         last = np.maximum((before < (1 - _EQUAL) * mass).sum(axis=1), 1) - 1
         index = np.take_along_axis(order, last[:, None], axis=1)
         least[tile] = np.take_along_axis(mean[tile], index, axis=1)[:, 0]
@@ -410,6 +414,7 @@ def least_values_of_mass(mean: Array, weight: Array, mass: float) -> Array:
 
 def exact_dtype(weight: Array) -> Any:
     """Return float32 if sums of the weights are exact in it, as for small counts; else float64."""
+    # float32 has all integers up to 2^24
     exact = weight.sum() <= 1 << 24 and (weight == np.rint(weight)).all()
     return np.float32 if exact else np.float64
 
@@ -569,15 +574,17 @@ def row_weights(Ks: list[Array], H: Array) -> Array:
     """Solve for the kernel weights theta (n, L) of each row, for positive semidefinite kernels.
 
     They are nonnegative with a sum of one in each row, and minimize sum_l theta_l'(K_l * (I -
-    HH'))theta_l, where * multiplies entries."""
+    HH'))theta_l, where * multiplies entries. If all kernels are zero, weights are equal."""
     clarabel = optional_module("clarabel", _CLARABEL)
     n, L = len(H), len(Ks)
     rest = np.eye(n) - H @ H.T
     size = max(float(K.diagonal().max()) for K in Ks)
     if not size > 0:
         return np.full((n, L), 1 / L)
+    # the solver takes the upper triangle
     blocks = [sparse.csc_array(np.triu(rest * (K / size))) for K in Ks]
     P = sparse.block_diag(blocks, format="csc")
+    # A theta + slack = b: the first n lines set the sums to one, and the rest keep theta >= 0
     sums = sparse.hstack([sparse.diags_array(np.ones(n))] * L)
     A = sparse.vstack([sums, -sparse.diags_array(np.ones(n * L))], format="csc")
     b = np.concatenate([np.ones(n), np.zeros(n * L)])
@@ -706,13 +713,14 @@ class LateFusion:
             for beta, H, W in zip(self.beta, self.H, self.W):
                 target = target + beta * (H @ W)
             left, sizes, right = linalg.svd(target)
+            # with target = U S V', F is U V' and P is V S^+ V'
             self.P = right.T @ linalg.over_eigenvalues(right.T, sizes).T
             F = left @ right
             yield Iteration(self.beta, float(sizes.sum()), vectors=F)
             products = [H.T @ F for H in self.H]
             self.W = [linalg.procrustes(product) for product in products]
             agreements = np.array([np.vdot(p, W) for p, W in zip(products, self.W)])
-            if agreements.any():
+            if agreements.any():  # else beta stays
                 self.beta = agreements / np.linalg.norm(agreements)
 
     def maps(self) -> Array:
@@ -830,7 +838,7 @@ class NearKernel:
         self.Ks, self.k, self.rho, self.diversity = Ks, k, rho, diversity
         self.M = base.inner_products(Ks, Ks)
         self.alpha = np.full(len(Ks), 1 / len(Ks))
-        self.K = base.combined(Ks, np.sqrt(self.alpha))
+        self.K = base.combined(Ks, np.sqrt(self.alpha))  # which squares its weights
         values, self.H = linalg.leading_eigenvectors(self.K, k, len(self.K))
         start = linalg.over_eigenvalues(self.H, values)
         self.maps = [weight * start for weight in self.alpha]
@@ -929,7 +937,7 @@ class NormedWeights(PowerMean):
     def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
         """Return the weights (L,) that minimize sum_l alpha_l costs_l.
 
-        They are alpha_l ~ costs_l^(1 / (gamma - 1))."""
+        They are alpha_l ~ costs_l^(1 / (gamma - 1)), and equal if no cost is positive."""
         if not costs.max() > 0:
             return self.equal(len(costs))
         costs = np.maximum(costs / costs.max(), np.finfo(np.float64).eps)
@@ -971,7 +979,9 @@ class RobustLevel(KernelLevel):
         return weights * (0.5 / distances).astype(weights.dtype), total, total
 
     def count_distinct(self, state: State, hard: float) -> int:
-        """Count the distinct centroids. `hard` is a sum of distances, which are not squared."""
+        """Count the distinct centroids. `hard` is a sum of distances, which are not squared.
+
+        The sum of their squares is at least `hard`^2 over the total weight (Cauchy, Schwarz)."""
         return super().count_distinct(state, hard**2 / self.rows.total_weight)
 
 

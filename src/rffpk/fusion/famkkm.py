@@ -119,7 +119,9 @@ class FAMKKM(KernelFusion):
             )
 
     def _word_and_size(self) -> tuple[str | None, Auto | int]:
-        """Return the approximation, and its number of frequencies or anchors."""
+        """Return the approximation, and its number of frequencies or anchors.
+
+        Without an approximation the number is 0. A number of frequencies may be "auto"."""
         if self.approximation is None:
             return None, 0
         words = get_args(Features)
@@ -274,7 +276,8 @@ class Alternation:
     def update_gamma(self) -> None:
         """Update gamma by eq. (18): scale the agreements beta (L,) to length one.
 
-        After the updates of R and W no beta is negative, except by rounding."""
+        After the updates of R and W no beta is negative, except by rounding. If no beta is
+        positive, gamma stays."""
         beta = np.maximum(self._agreements(), 0)
         if beta.any():
             self.gamma = beta / np.linalg.norm(beta)

@@ -406,7 +406,7 @@ class Point(Iteration):
     def gap(self) -> float:
         """The relative duality gap (alpha'g - min g) / alpha'g, with g the gradient.
 
-        For a convex F it is at least (F - min F) / 2F."""
+        For a convex F it is at least (F - min F) / 2F. It is 0 if alpha'g is not positive."""
         total = float(self.alpha @ self.gradient)
         return (total - float(self.gradient.min())) / total if total > 0 else 0.0
 
@@ -444,6 +444,7 @@ class Subspace:
     def add(self, H: Array) -> None:
         """Extend the subspace by the span of orthonormal vectors H (n, k), in O(L n^2 k) time."""
         V = self.basis
+        # keep the directions that the subspace lacks
         left, sizes, _ = svd(H - V @ (V.T @ H))
         new = left[:, sizes > TUNING.fusion.simplemkkm_component]
         # orthogonalize again: the first product lost digits of small components
@@ -494,7 +495,9 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int, total: float) -> Iter
 
 
 def least_alignment(F: Alignment, start: Point, tol: float) -> Point:
-    """Minimize F over the simplex by sequential quadratic programming; return the best point."""
+    """Minimize F over the simplex by sequential quadratic programming; return the best point.
+
+    `start` is the first point. Weights are to be precise to about `tol`, so F to `tol` squared."""
     scale, evaluated = abs(start.objective) or 1.0, [start]
 
     def scaled(alpha: Array) -> tuple[float, Array]:

@@ -188,7 +188,7 @@ class Approximation:
 
         `names` name the views in errors."""
         n = len(xs[0])
-        anchors = np.arange(n)
+        anchors = np.arange(n)  # all rows, unless there are more than `size`
         if self.word == "nystroem" and (m := int(self.size)) < n:
             anchors = np.sort(self.random.choice(n, m, replace=False))
         operators: list[Operator] = []
@@ -214,7 +214,7 @@ class Approximation:
         if spec.metric not in ("rbf", "laplacian"):
             raise ValueError(f"{name} is {spec.metric!r}, but 'rff' needs 'rbf' or 'laplacian'.")
         gamma = spec.params["gamma"]
-        gamma = 1 / x.shape[1] if gamma is None else gamma
+        gamma = 1 / x.shape[1] if gamma is None else gamma  # scikit-learn's default
         random = np.random.RandomState(self.random.randint(2**31 - 1))
         drawn = FourierSpec(self.size, cast(Kernel, spec.metric), gamma)
         space = drawn.draw(x, self.weight, random, 1)
@@ -231,7 +231,7 @@ class Approximation:
         weight, width = self.weight, raw(x[:1]).shape[1]
         tiles = row_tiles(len(x), width)
 
-        def fill(tile: slice) -> None:
+        def fill(tile: slice) -> None:  # is called when `features` and `stored` are set
             stored[tile] = features(x[tile])
 
         mean = np.zeros(width)
@@ -274,7 +274,9 @@ def nystroem_features(
 def with_gamma(
     spec: Specification, x: Columns, weight: Array, random: Any, n_threads: int
 ) -> Specification:
-    """Return the specification with gamma as a number, estimated from all rows if it is a word."""
+    """Return the specification with gamma as a number, estimated from all rows if it is a word.
+
+    Kernels except "rbf" and "laplacian" keep their gamma."""
     gamma: Any = spec.params.get("gamma", "mean")
     if spec.metric in ("rbf", "laplacian") and isinstance(gamma, str):
         gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
@@ -290,9 +292,10 @@ def check_definite(
     The k leading singular vectors of K + `shift` I must belong to its largest eigenvalues. They do
     if least + shift >= -(k-th largest + shift). The least eigenvalue is replaced by an upper bound,
     a Ritz value, so that no kernel is refused wrongly."""
-    if spec.is_definite() and not spec.rescale:
+    if spec.is_definite() and not spec.rescale:  # `rescale` subtracts a constant
         return
     values = ritz_values(operator.times, operator.n)
+    # this suffices if the k-th largest eigenvalue is not negative
     if not len(values) or values[0] >= -2 * shift - _ROUNDING * max(values[-1], 0):
         return
     kth = leading_eigenvectors(operator.times, k, operator.n)[0][-1]

@@ -279,6 +279,7 @@ class SMKC(KernelFusion):
 
         C maps new rows later. Beyond the numerical rank of G, the columns of U are zero."""
         k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
+        # P^(1/2) B L has orthonormal columns up to rounding, which a QR decomposition corrects
         L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
         roots = B.roots[:, None]
@@ -287,7 +288,7 @@ class SMKC(KernelFusion):
         if not apart.all():  # drop a singular value that is only rounding, but above the limit
             L, Y = L[:, apart], Y[:, apart]
             Q, triangle = basis_of(roots * Y)
-        signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))
+        signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))  # 1 or -1 for each column
         # SciPy 1.11 refuses an order of zero
         inverse = solve_triangular(triangle, np.diag(signs)) if len(signs) else triangle
         self._left, self._right = L, np.pad(inverse, ((0, 0), (0, k - len(inverse))))
@@ -414,7 +415,7 @@ class AnchorKernels:
             chunks = row_tiles(len(B), self.width, TUNING.tiles.smkc_chunk_numbers)
             run_all(fill, chunks, self.n_threads)
             run_all(add, upper, self.n_threads)
-        for a, b in upper:
+        for a, b in upper:  # blocks below the diagonal
             M[b, a] = M[a, b].T
         checks.check_finite_kernel(M)
         return M
@@ -445,7 +446,7 @@ class Product:
 
     @property
     def ratio(self) -> float:
-        """The ratio of the largest singular value to the smallest that is resolved."""
+        """The ratio of the largest singular value to the smallest that is resolved; 1 for zeros."""
         largest, least = self.squares[0], self.squares[self.resolved].min(initial=np.inf)
         return float(np.sqrt(largest / least)) if largest > 0 else 1.0
 
@@ -458,7 +459,7 @@ class Product:
 
 @dataclass(frozen=True, kw_only=True)
 class AnchorIteration(Iteration):
-    """An iteration of SMKC; the `change` is ||G - previous G|| / ||G||."""
+    """An iteration of SMKC; the `change` is ||G - previous G|| / ||G||, at first infinity."""
 
     fused: Product
     coefficients: Array  # L (V s, k): G = B L R'

@@ -257,7 +257,8 @@ class Drawn(NamedTuple):
         k = inputs.k if inputs.is_told else None
         time, of_nodes = node_features(graph, spec, k, unit, unit_variance)
         functions, own, near = of_nodes.astype(X.dtype), None, graph.neighbourhoods
-        # `own` has the features of nodes that are rows: each node takes a step as a row does
+        # `own` has the features of nodes that are rows: each node takes a step as a row does. It
+        # stays None if nodes are centroids.
         if isinstance(graph, GraphDiffusion):
             own = graph.neighbourhoods.means(graph.graph, functions).astype(X.dtype)
         else:
@@ -304,7 +305,7 @@ def node_features(
         slow = spectrum.slow(k) if is_told else able
         # eigenvectors that cover few rows are used only if there are too few slow eigenvectors
         index = np.sort(np.r_[slow, np.setdiff1d(able, slow)][: spec.n_components])
-        if max(1, len(index)) < spec.n_components:
+        if max(1, len(index)) < spec.n_components:  # one feature is always there
             raise ValueError(
                 f"n_components={spec.n_components}: the graph has {len(index)} eigenfunctions on "
                 f"its {len(graph.extension)} nodes. Choose a smaller n_components."

@@ -136,7 +136,8 @@ class FourierSpec:
         x, weight = sample.some_with(view)
         if not isinstance(self.n_frequencies, str):
             D = int(self.n_frequencies)
-            # features of the seeding rows, and some four arrays of k centroids or sums
+            # features of the seeding rows, and some four arrays of k centroids or sums, each with
+            # two numbers of 8 bytes (sine and cosine) for a frequency
             check_memory(16 * D * (min(sample.n, TUNING.starts.rows_a_centroid * k) + 4 * k), D)
         columns = table.occupied_columns(sample.xs[view], weight=sample.weight)
         moments = partial(sample.moments, view)
@@ -163,7 +164,9 @@ class FourierSpec:
         return FourierSpace(fourier, gamma, error, columns, dtype, n_threads)
 
     def _draw(self, D: int, gamma: float, X: Columns, random: np.random.RandomState) -> Fourier:
-        """Draw D frequencies for the columns of X, structured or as a matrix (d, D)."""
+        """Draw D frequencies for the columns of X, structured or as a matrix (d, D).
+
+        With the sampling "auto" they are structured for the kernel "rbf" and many columns."""
         d = X.shape[1]
         automatic = self.sampling == "auto" and self.kernel == "rbf"
         automatic &= d >= TUNING.fourier.structured_from
@@ -188,6 +191,7 @@ class FourierSpec:
         Return the map and its error. Warn if the largest number of frequencies does not suffice."""
         rows, tuning = _sampled_rows(X, weight, random), TUNING.fourier
         exact = _kernel_of_pairs(self.kernel, gamma, rows)
+        # the features of the rows that starts run on have at most `most_numbers` numbers
         most = tuning.most_numbers // (2 * min(len(X), TUNING.sampling.rows))
         D, most = tuning.fewest, min(tuning.most, most)
         fourier = self._draw(D, gamma, X, random)
@@ -217,7 +221,7 @@ def check_memory(needed: int, n_frequencies: int) -> None:
 def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: bool) -> None:
     """Refuse a gamma with which most sines and cosines of most rows are rounding errors.
 
-    Only warn if gamma was computed."""
+    Only warn if gamma was computed. `origin` tells in the message how."""
     some = X[:: max(1, len(X) // 100)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "laplacian":  # phases follow Cauchy's distribution
@@ -242,6 +246,9 @@ def resolve_gamma(
     moments: Callable[[], Moments] | None = None,
 ) -> float:  # fmt: skip
     """Return the number that the parameter `gamma` stands for; see `RandomFourierFeatures`.
+
+    A number stands for itself. A word stands for 1 / (2 t), with a distance t that depends on the
+    word and the kernel, and for 1 if t is zero.
 
     `moments` returns the mean and variance of the columns. It may use more rows than X has; None:
     they are computed from X."""
@@ -329,7 +336,7 @@ def _uniform(gaussian: Array) -> Array:
 def _sampled_rows(X: Columns, weight: Array, random: np.random.RandomState) -> Array:
     """Draw rows of X at random, in proportion to their weights, as a dense float64 array."""
     tuning = TUNING.fourier
-    m = (2 * tuning.pair_numbers / X.shape[1]) ** 0.5
+    m = (2 * tuning.pair_numbers / X.shape[1]) ** 0.5  # m^2 / 2 pairs of d numbers
     m = int(np.clip(m, tuning.fewest_paired, tuning.most_paired))
     index = np.flatnonzero(weight)
     if uneven(weight[index]):
@@ -353,7 +360,7 @@ def _relative_error(fourier: Fourier, rows: Array, exact: Array) -> float:
     """Return the mean squared error of the approximate kernel over the exact kernel's variance.
 
     The mean and the variance are over all pairs of `rows`. `exact` has the kernel values of the
-    pairs."""
+    pairs. If these values are equal up to rounding, the error is 0."""
     if not exact.size or exact.var() <= _ROUNDING:
         return 0.0
     features = unshifted(rows, fourier.astype(rows.dtype), 1)

@@ -59,8 +59,9 @@ class Parts:
         """Return whether the components in `left_out` may be clusters.
 
         The result is True if together they have as many rows as a large component. It is also True
-        if a single component has enough rows, or a deep valley around it. Most graphs leave out
-        only a few rows on their fringe: the result is then False."""
+        if a single component has enough rows, or has `TUNING.graph.inside` rows and a deep valley
+        around it. Most graphs leave out only a few rows on their fringe: the result is then False.
+        """
         rows = self.components.evidence
         if rows[self.left_out].sum() >= max(TUNING.graph.large / k * self.n_rows, self.least_rows):
             return True
@@ -84,8 +85,8 @@ def divided(
 ) -> Parts:  # fmt: skip
     """Divide a graph into connected components, and decide which ones are kept for k clusters.
 
-    Nodes that the walk hardly ever leaves are dropped first, unless they are as heavy as a
-    component. `_counted` then decides which components are kept.
+    Nodes without weight are dropped first, and also nodes that the walk hardly ever leaves, unless
+    they are as heavy as a component. `_counted` then decides which components are kept.
 
     `graph` (m, m) is a sparse adjacency matrix. `share` (m,) is the fraction of the total weight at
     each node. `held` (m,) is the weight of the loop from each node to itself, a part of `degrees`
@@ -109,7 +110,7 @@ def divided(
     labels[present] = np.argsort(order, kind="stable")[labels[present]]
     shares, rows = shares[order], np.bincount(labels[present], rows[present])
     evidence = np.maximum(rows, shares * n_rows)
-    enough = evidence >= least_rows * (1 - 1e-9)
+    enough = evidence >= least_rows * (1 - 1e-9)  # up to rounding
     components = Components(labels, shares, rows, evidence, enough)
     counted = _counted(components, k, valley, least_valley)
     kept = np.append(counted, False)[labels]  # the label -1 takes the appended False
@@ -159,11 +160,12 @@ def valley_of_rows(
     if not outside.any():
         return math.inf
     rows, p = X[own], mass[own]
-    r = TUNING.graph.inside + 1
+    r = TUNING.graph.inside + 1  # the first neighbor of a row is the row itself
     near = Neighbourhoods(rows, r, 0.0, n_threads)._nearest(rows)[0].max(axis=1)
     far = Neighbourhoods(X[outside], 1, 0.0, n_threads)._nearest(rows)[0][:, 0]
     inside, around = quantile(near, p, 0.5), quantile(far, p, TUNING.graph.around_quantile)
-    with np.errstate(divide="ignore", invalid="ignore"):  # distances may be rounded to zero
+    # distances may be rounded to zero; half the logarithm, because distances are squared
+    with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.log(np.divide(around, inside)) / 2)
 
 
@@ -218,6 +220,7 @@ class Diffusion:
         features, outside = own[self.node], self.node < 0
         if not outside.any():
             return features
+        # if several graphs are tried, steps are kept for the next diffusion on this graph
         if self.shared.times == 1:
             features[outside] = near.combinations(X[outside], functions, own)
         else:
@@ -241,6 +244,7 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
     is_constant = is_used and not wanted.exact and parts.n_kept >= k
     if is_constant:
         labels = _nearest_joined(graph, k)
+    # k components have k - 1 constant eigenvectors beside the first; unused graphs need none
     pairs = k - 1 if is_constant else wanted.pairs if is_used else 0
     # The new `wanted` is a key: diffusions share eigenvectors that were computed for an equal key.
     wanted = wanted._replace(pairs=pairs, use="combined" if is_combined else "always")
@@ -250,6 +254,7 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
             partial(_walk, graph), graph.degrees, labels, wanted, graph.n_sampled, parts.least_rows
         ),
     )
+    # the means z(x) @ functions are shorter than eigenvectors by the factor sqrt(mu)
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
     weights = None if graph.mass is None else graph.weights
@@ -278,11 +283,13 @@ def is_costly(graph: Graph, wanted: Wanted) -> bool:
 def _nearest_joined(graph: Graph, k: int) -> Array:
     """Return the component (m,) of each landmark after merging components to k.
 
-    The components are merged by Ward's method, with the means of their landmarks."""
+    The components are merged by Ward's method, with the means of their landmarks. If there are no
+    more than k, nothing is merged."""
     labels, n = graph.parts.labels, graph.parts.n_kept
     if n <= k:
         return labels
     landmarks, mass = graph.neighbourhoods.landmarks, np.bincount(labels, graph.degrees)
+    # no component is empty, so the last argument only gives the shape
     means = dense(neighbors.cluster_means(landmarks, graph.degrees, labels, landmarks[:n]))
     means = in_range(means)
     means -= means.mean(axis=0)

@@ -145,7 +145,7 @@ def check_no_distances(K: Array, name: str) -> None:
 
     Both are zero on the diagonal. With fewer columns than rows, each column has a single zero. A
     nonzero kernel matrix has no zero diagonal, because |K_ij|^2 <= K_ii K_jj."""
-    if len(K) < 2 or K.min() < 0 or not K.any():
+    if len(K) < 2 or K.min() < 0 or not K.any():  # distances and affinities are not negative
         return
     square = K.shape[0] == K.shape[1]
     if square:
@@ -160,6 +160,7 @@ def check_no_distances(K: Array, name: str) -> None:
 def refuse_distances(K: Array, name: str) -> None:
     """Raise a ValueError for a square matrix that may hold affinities, but looks like distances."""
     n = len(K)
+    # distances are zero on the diagonal alone; two rows make no triangle
     if n < 3 or K.min() < 0 or np.diagonal(K).any() or np.count_nonzero(K) < n * (n - 1):
         return
     if have_triangles(K):
@@ -179,6 +180,7 @@ def have_triangles(K: Array) -> bool:
     roots = np.sqrt(K.astype(np.float64))
     own = K.argmin(axis=0)  # the rows that the columns stand for
     some = range(0, K.shape[1], -(-K.shape[1] // 16))  # at most 16 columns
+    # d(i, l) <= d(i, j) + d(l, j) for rows i and columns l, with a column j
     sums = (roots[:, [j]] + roots[own, j] for j in some)
     return all((roots <= (1 + _ASYMMETRY) * each).all() for each in sums)
 
@@ -201,7 +203,9 @@ class Specification:
     rescale: bool = False  # whether values are mapped to [0, 1], after the normalization
 
     def is_definite(self) -> bool:
-        """Return whether the kernel is known to be positive semidefinite."""
+        """Return whether the kernel is known to be positive semidefinite.
+
+        The result is False for callables and for precomputed kernels."""
         if self.metric in ("poly", "polynomial"):
             degree, coef0 = self.params.get("degree", 3), self.params.get("coef0", 1)
             return coef0 >= 0 and float(degree).is_integer()
@@ -253,6 +257,7 @@ def one_kernel(metric: Any, gamma: Any, extra: Any, *further: str) -> Specificat
         raise TypeError(f"kernel_params={extra!r}: must be a dict or None.")
     params = {"gamma": gamma} | (extra or {})
     check_metric(metric, "kernel", params, *further)
+    # a callable takes no gamma
     return Specification(metric, (extra or {}) if callable(metric) else params)
 
 
@@ -328,8 +333,8 @@ def du2015(x: Columns) -> list[Specification]:
     """Return twelve kernels: Du et al., Robust multiple kernel k-means using l21-norm, IJCAI 2015.
 
     They are seven Gaussian kernels exp(-||x-y||^2 / (2 (t d)^2)), with the largest distance d
-    and t from 0.01 to 100, four polynomial kernels (a + x'y)^b, and the cosine. O(n^2 d) for the
-    largest distance."""
+    and t from 0.01 to 100, four polynomial kernels (a + x'y)^b, and the cosine. All are normalized
+    and then rescaled to [0, 1]. O(n^2 d) for the largest distance."""
     wide = centered(x, np.float64)
     norms, tiles = squared_norms(wide), row_tiles(len(x), len(x))
     products = (inner_products(wide[b], wide) for b in tiles)
@@ -384,6 +389,7 @@ class FittedKernel:
         center = center and not self.precomputed
         self.counted = np.flatnonzero(weight)
         self._origin: Array | None = None
+        # if centered or shifted, values do not depend on the origin of the rows
         recentered = center or (shift and not spec.normalize)
         by_differences = spec.metric == "rbf" or (spec.metric == "linear" and recentered)
         # An origin is subtracted from the rows if that changes no value. Otherwise the expanded
@@ -411,6 +417,7 @@ class FittedKernel:
         if unit_variance and not spec.normalize and spec.metric in _OF_ANY_SCALE:
             squares = _centered_squares(self.diagonal, *self._mean_products())
             variance = float(self._means(squares))
+            # equal rows keep the factor one
             self._scale = 0.0, (1 / variance if variance > np.finfo(np.float64).tiny else 1.0)
             self.diagonal = self._rescaled(self.diagonal)
         if shift:
@@ -501,6 +508,7 @@ class FittedKernel:
             out[tile] = self.block(*tile)
 
         run_all(fill, tiles(self.n, self.n), self.n_threads)
+        # values above and below the diagonal may differ by rounding: keep the values above it
         for rows in row_tiles(self.n, self.n):
             checks.check_finite_kernel(out[rows, rows.start :])
             out[rows, : rows.start] = out[: rows.start, rows].T
@@ -560,6 +568,7 @@ class FittedKernel:
             return np.ones(len(x))
         if self.metric == "linear":
             return squared_norms(self._moved(x))
+        # small blocks, because only their diagonals are used
         parts = (x[rows] for rows in gen_batches(len(x), 64))
         return np.concatenate([np.diagonal(self._raw(part, part)) for part in parts])
 
@@ -635,4 +644,5 @@ def _origin(x: Array, weight: Array) -> Array:
     x = of_positive_weight(x, weight)
     mean = x.mean(axis=0, dtype=np.float64)
     median, spread = fourier.center_and_spread(x, ones(len(x)))
+    # far: over 100 times as far as nearly all rows are from the median
     return median if ((mean - median) ** 2).sum() > 1e4 * spread else mean

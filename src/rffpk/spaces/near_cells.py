@@ -66,7 +66,8 @@ def near_cells(
     size = min(m, tuning.cell_sample * c)
     sample = points[np.sort(np.random.default_rng(0).choice(m, size, replace=False))]
     origin = axes = None
-    # with many columns, cells and the search use coordinates along the leading principal axes
+    # with many columns, cells and the search use coordinates along the leading principal axes,
+    # which are the last, since eigenvalues rise
     if d > tuning.cell_columns:
         origin, last = sample.mean(axis=0), [d - tuning.cell_columns, d - 1]
         scatter = ((sample - origin).T @ (sample - origin)).astype(np.float64)
@@ -114,11 +115,11 @@ def _laid_out(
 
     `order` and `ends` are the fields of `NearCells`.
 
-    The results are: blocks of points times -2, (n_blocks, d, size); squared norms (n_blocks, size);
-    indices of the points (n_blocks, size); and where the blocks of each cell begin and end. Unused
-    places have an infinite norm and the index -1."""
+    The results are: blocks of points c times -2, for ||c||^2 - 2 x'c, (n_blocks, d, size); squared
+    norms (n_blocks, size); indices of the points (n_blocks, size); and where the blocks of each
+    cell begin and end. Unused places have an infinite norm and the index -1."""
     size, d, counts = _core.CELL_BLOCK, points.shape[1], np.diff(ends)
-    blocks = np.r_[0, np.cumsum(-(-counts // size))]
+    blocks = np.r_[0, np.cumsum(-(-counts // size))]  # each cell begins a block
     # the place of each point in `order` among the places of all blocks
     place = np.arange(len(order)) + np.repeat(size * blocks[:-1] - ends[:-1], counts)
     lines = np.zeros((size * blocks[-1], d), dtype=points.dtype)

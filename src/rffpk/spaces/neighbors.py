@@ -69,7 +69,8 @@ class Steps(NamedTuple):
     def means(self, matrix: Array, own: Array | None, n_threads: int) -> Array:
         """Return weighted means (n, q) of the rows of `matrix` (m, q), as `combinations` does.
 
-        If the landmarks are fitted rows, a row equal to a landmark gets its row of `own` (m, q)."""
+        With `own` (m, q) and landmarks that are fitted rows, a row equal to a landmark gets its row
+        of `own`, and far rows use the weights in `around`. Otherwise only `z` is used."""
         found = _core.csr_product(self.z, matrix.astype(self.z.dtype, copy=False), n_threads)
         if own is not None and self.same is not None:
             found[self.equal] = own[self.same]
@@ -105,6 +106,7 @@ class Neighbourhoods:
         """Return the weights z of the rows of X, a sparse matrix (n, m) in their dtype.
 
         O(n m d) time."""
+        # a map without columns: the pass only looks for neighbors and weights
         mapped = self.mapped(np.empty((len(self.landmarks), 0)), X)
         if mapped is not None:
             results = self._visit(X, mapped, ("neighbours", "neighbour_weights"))
@@ -133,7 +135,7 @@ class Neighbourhoods:
 
     def _matrix(self, z: Array, index: Array) -> csr_matrix:
         """Return a sparse matrix (n, m) with entries `z` (n, r) in the columns `index` (n, r)."""
-        ends = np.arange(0, z.size + 1, self.r)
+        ends = np.arange(0, z.size + 1, self.r)  # each row has r entries
         return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(z), len(self.landmarks)))
 
     def combinations(self, X: Columns, matrix: Array, own: Array | None = None) -> Array:
@@ -155,8 +157,8 @@ class Neighbourhoods:
     def steps(self, X: Columns) -> Steps:
         """Return the weights of landmarks for each row of X, and the rows that are special cases.
 
-        A row of X steps to nearby landmarks with these weights. With many landmarks only the
-        `TUNING.graph.neighbors` nearest are looked for: further landmarks change the means little.
+        A row of X steps to nearby landmarks with these weights. With `radii` and many landmarks,
+        only the nearest `TUNING.graph.neighbors` are used: further landmarks change means little.
 
         If `radii` are known, the result also marks two kinds of rows. Rows equal to a landmark have
         the index of the landmark. Far rows lie outside the radii of all their nearest landmarks,
@@ -206,6 +208,7 @@ class Neighbourhoods:
         """Run a pass over X, and return arrays (n, r) of the values that `want` names.
 
         The names are "neighbours", indices of the nearest landmarks, and "neighbour_weights"."""
+        # a pass needs a centroid, here without coordinates, since the features have no columns
         origin, parts = np.zeros((1, 0), dtype=X.dtype), passes.parts_of(mapped, X)
         types = {"neighbours": np.int32, "neighbour_weights": X.dtype}
         results = {name: np.empty((len(X), self.r), types[name]) for name in want}
@@ -331,10 +334,12 @@ class Neighbourhoods:
             from scipy.spatial import KDTree
 
             tree = KDTree(self.landmarks)
+            # a list of ranks gives an array (n, r) even if r is 1
             index = tree.query(X, np.arange(1, self.r + 1), workers=self.n_threads)[1]
-            # if squares overflow, there is no neighbor; they are refused by name later
+            # if squares overflow, there is no neighbor, and the index is m; refused by name later
             return np.minimum(index, m - 1).astype(np.int32)
         if self.r <= MOST_NEIGHBOURS:
+            # only indices are wanted: the map has no columns and the scale 0
             nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
             is_large = d >= tuning.single_columns and m >= tuning.single_landmarks
             if X.dtype == np.float64 and is_large:
@@ -389,7 +394,8 @@ def _above_least(squares: Array, r: int) -> Array:
     """Return an upper bound (n, 1) of the r-th smallest number in each row of `squares` (n, m).
 
     The numbers are divided into groups. The bound is the r-th smallest of the minima of the groups:
-    at least r numbers, the minima of r groups, do not exceed it."""
+    at least r numbers, the minima of r groups, do not exceed it. If groups would have fewer than
+    two numbers, the bound is the largest number."""
     (n, m), groups = squares.shape, TUNING.search.groups
     size = m // (groups * r)
     if size < 2:
@@ -409,6 +415,7 @@ def _mean(squares: Array, weight: Array) -> float:
 def _products(z: csr_matrix, weighted: csr_matrix, r: int) -> csr_matrix:
     """Return z' @ weighted, (m, m), for sparse matrices (n, m) with r entries in each row."""
     n, m = z.shape
+    # dense blocks are faster if there are many rows and few landmarks
     if n * (TUNING.search.sparse_term * r**2 - m**2) < TUNING.search.sparse_work:
         return z.T @ weighted
     sums = np.zeros((m, m))
@@ -421,7 +428,8 @@ def _products(z: csr_matrix, weighted: csr_matrix, r: int) -> csr_matrix:
 def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
     """Return exp(-squares / (2 bandwidth)), (n, r), scaled so that rows sum to one, in float64.
 
-    Where the mask `counted` is False the result is zero, except at the smallest square of a row."""
+    Where the mask `counted` is False the result is zero, except at the smallest square of a row.
+    Very small weights are zero, too. With bandwidth 0 only the smallest squares have weight."""
     excess = squares.astype(np.float64) - squares.min(axis=1, keepdims=True)
     z = np.exp(-excess / (2 * bandwidth)) if bandwidth > 0 else 1.0 * (excess == 0)
     z[(z < LEAST_WEIGHT) | ~(counted | (excess == 0))] = 0
@@ -445,6 +453,7 @@ def distinct_where_few(
         generator = np.random.default_rng(random.randint(2**31 - 1))  # a RandomState is slower
         index = np.sort(generator.choice(index, size, replace=False, shuffle=False))
     some = X if len(index) == len(X) else X[index]  # no copy of all rows
+    # most + 1 different rows suffice to see that there are too many
     distinct, equal_to = _distinct(some, most + 1, random)
     if len(distinct) > most:
         return None
@@ -498,7 +507,8 @@ def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | 
         return None, None
     largest = np.finfo(nodes.dtype).max
     if len(nodes) < tuning.cell_landmarks or not 4 * table.squared_norms(nodes).max() < largest:
-        return None, None  # squares that overflow are refused by name later
+        # distances up to twice the largest norm may overflow, which is refused by name later
+        return None, None
     return near_cells(
         nodes, lambda x, start: k_means(x, ones(len(x)), start, n_threads, 2), n_threads
     )
@@ -530,6 +540,7 @@ def centroid_landmarks(
         columns = passes.column_rows(rows, ones(len(rows)), n_threads)
         seeds = rows[Draws(columns, rows, p, m, random).chosen]
     else:
+        # m + 1 different rows suffice to draw m rows from
         seeds, _ = _distinct(rows, m + 1, random)
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
     seeds = seeds[near_path(seeds, n_threads)]  # passes skip blocks of far centroids
@@ -552,6 +563,7 @@ def near_path(points: Columns, n_threads: int) -> Array:
     the nearest cluster that is left. Sparse points, or only a few points, keep their order."""
     if table.skip_zeros(points) or len(points) < passes.LEAST_ORDERED:
         return np.arange(len(points))
+    # every `step`-th point starts a cluster: some points for each, and not too many clusters
     step = max(TUNING.landmarks.path_points, -(-len(points) // TUNING.landmarks.path_clusters))
     centers = k_means(points, ones(len(points)), points[::step], n_threads)
     cluster = Neighbourhoods(centers, 1, 0.0, n_threads).chosen(points).ravel()
@@ -572,7 +584,7 @@ def landmark_numbers(
 
     If there are no more distinct rows than the limit, all distinct rows are landmarks. If there are
     more, the second number is the number of landmarks. `wanted` is the parameter `n_landmarks`: an
-    integer is returned as both numbers."""
+    integer is returned as both numbers. `sparse` says whether the rows are sparse."""
     if not isinstance(wanted, str):
         return int(wanted), int(wanted)
     tuning = TUNING.landmarks
@@ -593,8 +605,9 @@ def landmark_numbers_of(X: Columns, wanted: Any, k: int) -> tuple[int, int]:
 
 def map_rows(wanted: Any) -> int:
     """Return the largest number of rows that a map with `wanted` landmarks is fitted to."""
-    if isinstance(wanted, str):
+    if isinstance(wanted, str):  # so many rows does `distinct_where_few` examine at most
         return math.ceil(TUNING.landmarks.sought * TUNING.landmarks.most_rows)
+    # so many rows does `Neighbourhoods.sums` add
     return TUNING.landmarks.summed_rows * int(wanted)
 
 

@@ -61,9 +61,9 @@ class Spectrum:
     def separating_time(self, k: int) -> float:
         """Return the time of the walk that separates k clusters.
 
-        It is `TUNING.spectrum.times` the relaxation time 1 / (1 - mu) of the k-th eigenvector. The
-        constant eigenvector is the first, and only the eigenvectors of `slow` are counted. The time
-        has an upper limit."""
+        It is `TUNING.spectrum.times` the relaxation time 1 / (1 - mu) of the k-th eigenvector, or
+        of the last. The constant eigenvector is the first, and only the eigenvectors of `slow` are
+        counted. The time has an upper limit. Without slow eigenvectors it is 1."""
         gaps = self.gaps[self.slow(k)]
         if not len(gaps):
             return 1.0
@@ -75,7 +75,8 @@ class Spectrum:
         """Return the indices of the eigenvectors that are features for k clusters at a time.
 
         The result has the first eigenvectors of `slow` whose mu^time, about exp(-time (1 - mu)), is
-        not small. It has at least k - 1 eigenvectors, if `slow` has so many."""
+        not small. It has at least k - 1 eigenvectors, if `slow` has so many, and at most a number
+        that grows with k."""
         slow = self.slow(k)
         lasting = int((np.exp(-time * self.gaps[slow]) >= TUNING.spectrum.least_power).sum())
         most = min(TUNING.spectrum.a_cluster * k, max(TUNING.spectrum.two_a_cluster, k))
@@ -105,7 +106,8 @@ def wanted_pairs(k: int, rough: bool, functions: int = 0, use: UseOfGraph = "alw
     """Return how many eigenvectors of a graph k clusters need, and how exactly.
 
     With `rough` the eigenvectors are only clustered, so that fewer and less exact eigenvectors
-    suffice. Otherwise users see the eigenvectors, and there are at least `functions`."""
+    suffice. Otherwise users see the eigenvectors, and there are at least `functions`. The use
+    "combined" becomes "always", unless `rough` is set and k is large."""
     tuning = TUNING.spectrum
     pairs = min(tuning.a_cluster * k, max(tuning.two_a_cluster, k + k // 2))
     if use == "combined" and not (rough and k > tuning.combinations):
@@ -149,6 +151,7 @@ def decompose(
                 partial(walk().without, constant), missing, len(degrees)
             )
         else:
+            # only the first half of a block is accurate, or its first `least` vectors
             block = max(2 * missing if wanted.exact else missing, TUNING.spectrum.block)
             least = wanted.k - len(gaps) if wanted.k <= count else 0
             values, vectors = slow_pairs(walk(), root, constant, block, least)
@@ -169,6 +172,7 @@ def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
         return len(gaps) + 1
     # values of 1 - mu far below the last value are not resolved: their ratios must not decide
     gaps = gaps + max(TUNING.spectrum.resolved * gaps[-1], 1 / TUNING.spectrum.largest_time)
+    # the constant eigenvector is not in `gaps`, so the first ratio is the gap after two clusters
     return 2 + int(np.argmax(gaps[1:] / gaps[:-1]))
 
 
@@ -182,7 +186,8 @@ def eigengaps(spectrum: Spectrum, largest: int) -> Array:
         gaps = spectrum.gaps[spectrum.slow(k)]
         if len(gaps) >= k:
             considered = gaps[min(k, MAX_CLUSTERS - 1, len(gaps) - 1)]
-            # as in `suggested_n_clusters`: ratios of values that are not resolved must not count
+            # as in `suggested_n_clusters`: ratios of values that are not resolved, since they are
+            # far below `considered`, must not count
             least = max(TUNING.spectrum.resolved * considered, 1e-6)
             scores[k] = math.log((gaps[k - 1] + least) / (gaps[k - 2] + least))
     return scores
@@ -284,7 +289,8 @@ def slow_pairs(
 def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
     """Return an order of n nodes that puts near nodes side by side, or None.
 
-    Return None if sorting takes more time than it saves in products with `n_vectors` vectors."""
+    Return None for few nodes, and for a walk in factors that are not square. Also return None if
+    sorting takes more time than it saves in products with `n_vectors` vectors."""
     there = walk.there
     sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # work of sorting all neighbors
     gained = TUNING.spectrum.degree * n_vectors * there.nnz
@@ -306,6 +312,7 @@ def _pairs_by_groups(
     block = min(block, n)
     accurate = max((block + 1) // 2, min(block, least))
     if n <= max(TUNING.spectrum.full_nodes, TUNING.spectrum.full_a_vector * block):
+        # few nodes: the `block` largest eigenvalues of the whole matrix, without error
         matrix, block = multiply(np.eye(n)), max(min(block, n - constant.shape[1]), 1)
         values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=[n - block, n - 1])
         return values[::-1], vectors[:, ::-1], 0.0
@@ -367,7 +374,7 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
     Each column is a multiple of `root` on a group, and zero elsewhere. Each node draws a random
     number. Nodes that see the same largest number among their neighbors form a group. Nodes are not
     merged along weak edges, such as edges between objects in an image, because the walk along
-    weak edges is slow."""
+    weak edges is slow. A walk in two factors is not searched for weak edges."""
     n = len(root)
     largest = np.random.default_rng(0).permutation(n).astype(np.int32)
     graphs = [walk.there]
@@ -425,9 +432,10 @@ def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
     low, amplified = min(low, tuning.largest_low), tuning.amplified
     if v.shape[1] > tuning.many_vectors:
         low, amplified = max(low, tuning.least_low), tuning.more_amplified
-    if low <= 0:
+    if low <= 0:  # no interval to damp: one product with the walk is the filter
         v[...] = now
         return
+    # with this degree, the polynomial is at most `amplified` at the eigenvalue one
     degree = min(tuning.degree, int(math.acosh(amplified) / math.acosh(2 / low - 1)))
     now *= 2 / low
     now -= v
@@ -462,7 +470,8 @@ def _combinations(
 
     Eigenvectors that cover few rows are not removed, and place their nodes far from all other
     nodes. Such nodes are moved in, so that they are no farther out than nodes of a cluster of half
-    the mean size. `known` are the eigenvectors that are constant on components.
+    the mean size. `known` are the eigenvectors that are constant on components. If no combination
+    lasts a step of the walk, none is returned.
 
     Tremblay, Puy, Gribonval, Vandergheynst: Compressive spectral clustering. ICML 2016."""
     count = TUNING.spectrum.combinations
@@ -472,7 +481,7 @@ def _combinations(
     root, n_known, gap = np.sqrt(share), known.shape[1], 0.0
     random = np.random.default_rng(0)
     combined = known[:, 1:] @ random.standard_normal((n_known - 1, count))
-    if n_known < k:
+    if n_known < k:  # else eigenvectors that are constant on components suffice
         slow, gap = _low_pass(walk, root[:, None] * known, k, random)
         slow /= root[:, None]
         squares = (slow**2).mean(axis=1)
@@ -483,6 +492,7 @@ def _combinations(
     variance, most = np.vdot(nodes, walk @ nodes), np.vdot(nodes, nodes)
     if variance <= (1 - TUNING.spectrum.largest_gap) / 2 * most:  # no function lasts a step
         return Spectrum(np.empty(0), np.empty(0), enough, 0), combined[:, :0]
+    # Rows get a total variance of `count`: their features are divided by sqrt(1 - gap) later.
     combined *= np.sqrt((1 - gap) * count / variance)
     if order is not None:
         combined[order] = combined.copy()
@@ -506,7 +516,7 @@ def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, flo
     gap = min((1 - math.cos(angle)) / 2, tuning.largest_gap)
     degree = min(math.ceil(tuning.filter_degree / angle), tuning.largest_degree)
 
-    def passed(x: Any) -> Any:
+    def passed(x: Any) -> Any:  # x = 2 mu - 1 is the cosine of the angle of mu
         mu = (1 + x) / 2
         decay = np.exp(-tuning.times * (1 - mu) / (2 * gap)) / np.sqrt(np.maximum(mu, 1 - gap))
         return np.where(np.arccos(x) <= angle, decay, 0)
@@ -531,7 +541,8 @@ def _angle(walk: Walk, probes: Array, count: int) -> float:
     pairs = itertools.islice(_chebyshev(walk, probes), TUNING.spectrum.probed_degree)
     sums = [2 * np.vdot(each, now) for before, now in pairs for each in (before, now)]
     moments = np.r_[np.vdot(probes, probes), sums] / probes.shape[1]
-    moments[1::2] -= moments[1] / 2  # 2 T_a T_b is T_(a + b) and T_(a - b)
+    # 2 T_a T_b = T_(a + b) + T_(a - b), where a - b is 1 for odd moments and 0 for even moments
+    moments[1::2] -= moments[1] / 2
     moments[2::2] -= moments[0]
     # The number of eigenvalues up to an angle, times pi, is a series of sines of the angle.
     j, angles = np.arange(1, len(moments)), np.linspace(0, math.pi, 1000)

@@ -84,6 +84,7 @@ def fit_components(
 
     Columns are multiplied by `scales` (d,) first. Many rows are sampled. O(n d min(n, d)) time for
     n sampled rows; O(n_entries k) for sparse rows."""
+    # so many rows have few enough entries; but more rows than components are needed
     fitting = int(TUNING.sampling.whitened_numbers / max(1, table.entries_a_row(X)))
     most = max(2 * PER_CLUSTER * k, min(TUNING.sampling.whitened_rows, fitting))
     index, p = drawn_rows(weight, most, random)
@@ -133,7 +134,7 @@ def _of_sparse(x: Columns, mean: Array, root: Array, m: int) -> tuple[Array, Arr
 
     variances, vectors = leading_eigenvectors(squares, m, min(x.shape))
     deviations = np.sqrt(np.maximum(variances, 0))
-    if wide:
+    if wide:  # from eigenvectors (n, m) of the rows to directions (d, m)
         vectors = transposed(vectors) / np.where(deviations > 0, deviations, 1)
     return deviations, vectors
 
@@ -155,7 +156,7 @@ def _of_dense(x: Array, mean: Array, root: Array, m: int) -> tuple[Array, Array]
     checks.check_overflow(float(np.trace(gram)), np.float64)
     variances, vectors = leading_eigenvectors(gram, m, len(gram))
     deviations = np.sqrt(np.maximum(variances, 0))
-    if wide:
+    if wide:  # from eigenvectors (n, m) of the rows to directions (d, m)
         vectors = rows.T @ vectors / np.where(deviations > 0, deviations, 1)
     return deviations, vectors
 
@@ -179,5 +180,6 @@ class WhiteningSpec:
         mapped = components.whitening(self.exponent, n_threads)
         if mapped.unit or not self.unit_variance:
             return mapped
+        # the norm of the deviations after the division by their power
         spread = np.linalg.norm(components.deviations ** (1 - self.exponent))
         return replace(mapped, matrix=mapped.matrix / spread)
