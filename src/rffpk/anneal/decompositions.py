@@ -305,8 +305,8 @@ def compressed(
     returned for one cluster, few features, streams, rows that lack views, and unstored features.
 
     `hard`: starts are compared by the hard objective, for which fewer components of one view
-    suffice. `single`: the result is in single precision, which halves the time of a pass over
-    float64. Then all features are kept where components do not pay, unless the view is too large.
+    suffice. `single`: return single precision, which halves the time of a pass over float64. If
+    components do not pay, all features of fit views are converted, and not None is returned.
 
     O(n F min(n, F)) time for n `rows_of_components`."""
     widths, numbers = rows.widths, TUNING.components.numbers

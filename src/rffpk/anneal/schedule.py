@@ -304,8 +304,7 @@ def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[
     """Replace starts by starts that begin at merged centroids.
 
     If `alone`, return one start. It is annealed from a low exponent, or not annealed if there are
-    `many` clusters. A hard end stops short of convergence, because swaps move many centroids later.
-    If not `alone`, only the starts that are not annealed are replaced."""
+    `many` clusters. If not `alone`, only the starts that are not annealed are replaced."""
     if not alone:
         return [
             replace(each, kind="merged", merges=True) if math.isinf(each.schedule.start) else each
@@ -313,6 +312,7 @@ def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[
         ]
     [low] = [each.schedule for each in starts if each.kind == "low"]
     start = -math.inf if many else low.start
+    # after a hard end swaps move many centroids, so that the end need not be exact
     schedule = replace(low, start=start, exact=not low.ends_hard)
     return [Start("merged", schedule, merges=True)]
 

@@ -91,9 +91,10 @@ class FeatureLevel:
             need = Need(second=stage.second, bounded=stage.exact and plan.bounded)
         else:
             state = state if state.assigned is None else state._replace(assigned=None)
+            # `settles`: bounds decide the labels of most rows, until the stage ends
             need = Need(settles=True) if stage.bounded and plan.bounded else None
-        # A checkpoint needs one pass at a time. Stages with a goal are an exception: whether the
-        # goal is out of reach depends on the gain of the pass before.
+        # A checkpoint needs one pass at a time. Only stages with a goal are made in one call: the
+        # core compares the gains of consecutive passes to see whether the goal is out of reach.
         is_kept = journal.keeps and math.isinf(stage.goal)
         steps, over = 0, False
         while not over:

@@ -276,7 +276,10 @@ class DiffusionMap(Estimator):
         return fitted
 
     def _publish(self, fitted: diffusion.FittedMap) -> Self:
-        """Set the fitted attributes from a fitted map; return the estimator."""
+        """Set the fitted attributes from a fitted map; return the estimator.
+
+        If `fitted.columns` is set, `transform` returns columns of X and no diffusion features, and
+        the time of the walk is 0."""
         space, columns = fitted.space, fitted.columns
         self._space = space if columns is None else columns
         self.whitening_, self.choices_ = fitted.spec.whitening, [*fitted.choices]

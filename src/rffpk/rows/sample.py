@@ -310,8 +310,8 @@ class Opened:
     def numbered(self, size: int) -> tuple[NDArray[np.intp], list[Columns], Array]:
         """Return at most `size` random rows of positive weight, as (indices, tables, weights).
 
-        Indices are rising. The choice does not depend on the stored sample. If all weights are
-        equal, weights of one are returned."""
+        Indices are rising. The rows have the smallest random keys, so a stored sample changes
+        nothing. If all weights are equal, weights of one are returned."""
         if self.stream is None and self.counted <= size:
             index = np.flatnonzero(self.weight)
             weight = weights_at(self.weight, index)

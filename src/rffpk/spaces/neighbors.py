@@ -158,7 +158,7 @@ class Neighbourhoods:
         """Return the weights of landmarks for each row of X, and the rows that are special cases.
 
         A row of X steps to nearby landmarks with these weights. With `radii` and many landmarks,
-        only the nearest `TUNING.graph.neighbors` are used: further landmarks change means little.
+        only the nearest `TUNING.graph.neighbors` are used: landmarks farther away hardly matter.
 
         If `radii` are known, the result also marks two kinds of rows. Rows equal to a landmark have
         the index of the landmark. Far rows lie outside the radii of all their nearest landmarks,
