@@ -235,8 +235,8 @@ def test_sums_of_a_compiled_package_have_weights_and_the_bits_of_one_thread(comp
         np.testing.assert_array_equal(ours, same)
     for arguments, message in {
         (0, -1.0): "k=0",
-        (2, 0.5): "s == 0.5",
-        (2, np.nan): "s == nan",
+        (2, 0.5): "s=0.5: must be < 0",
+        (2, np.nan): "s=nan: must be < 0",
     }.items():
         with pytest.raises(ValueError, match=message):
             compiled.refused(X, *arguments)

@@ -26,11 +26,11 @@ cdef int fuzzy_pass(
     double s, int n_threads, void *memberships, double *sums, double *masses, double *objective,
 ) except -1:
     if n < 1 or d < 1 or k < 1:
-        raise ValueError(f"n={n}, d={d}, k={k}: all must be at least 1")
+        raise ValueError(f"n={n}, d={d}, k={k}: must be >= 1. Pass positive numbers.")
     if x == NULL or theta == NULL:
-        raise ValueError("x and theta must not be NULL")
+        raise ValueError("x and theta: must not be NULL. Pass pointers to arrays.")
     if not s < 0:
-        raise ValueError(f"s == {s}, must be < 0")
+        raise ValueError(f"s={s}: must be < 0. Pass a negative exponent.")
     centroids = array_at(theta, dtype, (k, d)).astype(np.float64)
     shift = centroids.mean(axis=0).astype(dtype)  # rounding errors grow with distances from it
     cdef Passes passes = Passes(
@@ -76,5 +76,6 @@ cdef const rffpk_kernels *tile_functions(size_t bytes_of_real, int contract) exc
         raise ImportError(
             f"compiled with contract {contract} of rffpk, this is {RFFPK_CONTRACT}: compile again")
     if bytes_of_real not in (4, 8):
-        raise ValueError(f"bytes_of_real == {bytes_of_real}, must be 4 or 8")
+        raise ValueError(
+            f"bytes_of_real={bytes_of_real}: must be 4 or 8. Pass the size of float or double.")
     return kernels_for(np.dtype(f"f{bytes_of_real}"))
