@@ -219,6 +219,22 @@ def hard_cost(X, weight, centers):
     return float(weight @ cdist(X, centers, "sqeuclidean").min(axis=1))
 
 
+@pytest.mark.parametrize("lacks", [False, True])
+def test_rows_become_centroids_with_the_features_of_the_nearest_in_views_that_they_lack(lacks):
+    xs = [*map(np.copy, np.split(data()[0], [1], axis=1))]
+    level, state = run_of(xs, 6, np.ones(300))
+    if lacks:
+        xs[1][::2] = np.nan
+        coverage = np.array([1.0, 0.5])
+        level = replace(level, rows=replace(level.rows, coverage=coverage).with_present_views())
+    index = np.array([4, 7, 10])
+    rows = [x - shift for x, shift in zip(xs, level.rows.shifts)]
+    expected = np.hstack(rows)[index]
+    nearest = cdist(expected[:, :1], state.theta[:, :1]).argmin(axis=1)  # by the first view alone
+    expected = np.where(np.isnan(expected), state.theta[nearest], expected)
+    assert_array_equal(module.features_at(level.rows, index, state.theta), expected)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
