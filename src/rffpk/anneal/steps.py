@@ -262,9 +262,8 @@ def _costliest_of_both(count: int, first: _Costly, second: _Costly) -> _Costly:
 def features_at(rows: Rows, index: Array, theta: Array) -> Array:
     """Return the shifted features (m, F) of the rows at `index` (m,) as new centroids.
 
-    The rows are in memory. In a view that a row lacks, the features are of its nearest centroid in
-    theta (k, F)."""
-    if not rows.computed and rows.present is None:  # a pass over a few columns would take longer
+    In a view that a row lacks, the features are of its nearest centroid in theta (k, F)."""
+    if not rows.computed and rows.present is None and rows.stream is None:  # without a pass
         columns = [dense(x[index]) - shift for x, shift in zip(rows.xs, rows.shifts)]
         return np.hstack(columns)
     some = rows.take(index)
